@@ -1,5 +1,6 @@
 """Batches: every item once, within the budget, the same whenever asked for, for any number of processes."""
 
+import numpy
 import pytest
 import torch
 from hypothesis import given
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from regard.errors import InputError
 from regard.tasks.data import filter_by_length, make_batches, pad
+from regard.tasks.data.batches import find_bounds
 
 one_side = st.lists(st.integers(1, 40), min_size=1, max_size=200)
 two_sides = st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=200)
@@ -40,6 +42,18 @@ def test_processes_share_the_batches_of_one(lengths: list[int], world: int, seed
         assert all(parts), "every process has something to do in every batch"
         assert sorted(index for part in parts for index in part) == sorted(batch)
         assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=200), st.integers(40, 300), st.integers(1, 300))
+def test_bounds_are_those_of_adding_one_item_after_another(lengths: list[int], budget: int, first: int) -> None:
+    lengths, bounds, room = sorted(lengths), [0], max(first, min(lengths))
+    for place, length in enumerate(lengths):
+        if place > bounds[-1] and length * (place - bounds[-1] + 1) > room:
+            bounds.append(place)
+            room = budget
+    found = find_bounds(numpy.array(lengths), budget, first)
+    assert [*found[:-2], found[-1]] == [*bounds[:-1], len(lengths)], "only the last two share their items"
+    assert found[-2] <= bounds[-1] or len(bounds) == 1
 
 
 def test_epochs_and_seeds_differ_and_are_not_added_up() -> None:
@@ -82,8 +96,10 @@ def test_what_cannot_be_cut_is_said_at_once(lengths: list[int], budget: int, wor
 
 
 def test_long_items_are_left_out_with_a_note() -> None:
-    assert filter_by_length([3, 11, 5], 7) == ([0, 2], ["left out 1 of 3 pairs, longer than 7 tokens"])
-    assert filter_by_length([(3, 2), (2, 11)], 20) == ([0, 1], [])
+    kept, notes = filter_by_length([3, 11, 5], 7)
+    assert (kept.tolist(), notes) == ([0, 2], ["left out 1 of 3 pairs, longer than 7 tokens"])
+    kept, notes = filter_by_length([(3, 2), (2, 11)], 20)
+    assert (kept.tolist(), notes) == ([0, 1], [])
     with pytest.raises(InputError, match=r"^limit: got 2, expected at least 3, the shortest of the pairs; fix: "):
         filter_by_length([3, 11, 5], 2)
 

@@ -43,7 +43,7 @@ class Examples(NamedTuple):
     def collate(self, chosen: Sequence[int]) -> CaptioningBatch:
         """Return some of the captions with their images as a batch."""
         source = self.collection.load_inputs([self.images[number] for number in chosen])
-        return CaptioningBatch(source, *pad_rows([[BEGIN, *self.captions[number]] for number in chosen]))
+        return CaptioningBatch(source, *pad_rows([self.captions[number] for number in chosen], BEGIN))
 
 
 class CaptioningTask(SequenceTask):

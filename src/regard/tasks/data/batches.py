@@ -1,23 +1,52 @@
 """Batches of like lengths within a budget of tokens, or of one size, the same whenever they are asked for."""
 
 from collections.abc import Callable, Iterable, Sequence, Sized
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy
 import torch
 
 from regard.algebra.shapes import Int, Tensor
 from regard.errors import InputError, wrong
+from regard.tasks.data.rows import Array, tabulate_lengths
 from regard.training import DataShare
 
 Row = TypeVar("Row", bound=Sized)
 Result = TypeVar("Result")
-Lengths = Sequence[int] | Sequence[tuple[int, ...]]
+Lengths = Sequence[int] | Sequence[tuple[int, ...]] | Array
+
+
+class BatchPlan(Sequence[list[int]]):
+    """The batches of an epoch, which are cut when they are asked for: millions of lists would not fit in memory.
+
+    Batch i has the items of `order` from `bounds[turns[i]]` on, of which this process takes its share.
+    """
+
+    def __init__(self, order: Array, bounds: Array, turns: Array, part: DataShare) -> None:
+        self.order, self.bounds, self.turns, self.part = order, bounds, turns, part
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    @overload
+    def __getitem__(self, index: int) -> list[int]: ...
+    @overload
+    def __getitem__(self, index: slice) -> "BatchPlan": ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return BatchPlan(self.order, self.bounds, self.turns[index], self.part)
+        group = self.turns[index]
+        return self.part.select(self.order[self.bounds[group] : self.bounds[group + 1]].tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BatchPlan) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def make_batches(
     lengths: Lengths, budget: int, seed: int, epoch: int, start: int = 0, rank: int = 0, world: int = 1
-) -> list[list[int]]:
+) -> BatchPlan:
     """Return the items of an epoch in batches, from batch `start` on, for process `rank`.
 
     A batch has at most `budget` tokens with its padding: rows × the longest in it. With several lengths an item
@@ -25,22 +54,22 @@ def make_batches(
     `seed` and `epoch` alone; each process has every `world`-th row of every one of them, so the place in an epoch
     means the same for any number of processes.
     """
-    if not lengths:
+    table = tabulate_lengths(lengths)
+    if not len(table):
         raise wrong("data", "no items", "at least one", "check the data, or raise the limit on lengths")
-    table = numpy.array(lengths, dtype=numpy.int64).reshape(len(lengths), -1)
     check_budget(table, budget, world)
     # Two words, because seeds and epochs that are added up would meet.
     random = numpy.random.default_rng([seed, epoch])
-    groups = cut_groups(
-        sort_by_length(table, random), table.max(axis=1), budget, draw_first_budget(table, budget, random)
-    )
-    if min(map(len, groups)) < world:
-        raise too_few_rows_error(min(map(len, groups)), world, "more data")
-    order = random.permutation(len(groups))[start:]
-    return [groups[index][rank::world] for index in order]
+    order = sort_by_length(table, random)
+    longest = table.max(axis=1)[order]
+    bounds = numpy.array(find_bounds(longest, budget, draw_first_budget(table, budget, random)))
+    fewest = int(numpy.diff(bounds).min())
+    if fewest < world:
+        raise too_few_rows_error(fewest, world, "more data")
+    return BatchPlan(order, bounds, random.permutation(len(bounds) - 1)[start:], DataShare(rank, world))
 
 
-def check_budget(table: numpy.ndarray, budget: int, world: int) -> None:
+def check_budget(table: Array, budget: int, world: int) -> None:
     """Raise if some epoch could not be split into batches: now, rather than in the middle of a run."""
     longest = int(table.max())
     if longest > budget:
@@ -58,7 +87,7 @@ def too_few_rows_error(rows: int, world: int, remedy: str) -> InputError:
     return wrong("data", f"a batch of {rows}", f"at least {world}, one for each process", fix)
 
 
-def sort_by_length(table: numpy.ndarray, random: numpy.random.Generator) -> list[int]:
+def sort_by_length(table: Array, random: numpy.random.Generator) -> Array:
     """Return the items by their longest side, then by how the sides differ, equals in random order.
 
     The difference goes up and down in turns, so that it does not jump when the length grows. On 29,000 pairs of
@@ -66,37 +95,35 @@ def sort_by_length(table: numpy.ndarray, random: numpy.random.Generator) -> list
     """
     longest, difference = table.max(axis=1), table[:, 0] - table[:, -1]
     turning = numpy.where(longest % 2 == 0, difference, -difference)
-    return [int(index) for index in numpy.lexsort((random.random(len(table)), turning, longest))]
+    return numpy.lexsort((random.random(len(table)), turning, longest))
 
 
-def draw_first_budget(table: numpy.ndarray, budget: int, random: numpy.random.Generator) -> int:
+def draw_first_budget(table: Array, budget: int, random: numpy.random.Generator) -> int:
     """Return a smaller budget for the first batch, which shifts all others: rare lengths meet new ones each epoch."""
     return budget if table.max() == table.min() else int(random.integers(budget // 2, budget + 1))
 
 
-def cut_groups(order: list[int], longest: numpy.ndarray, budget: int, first: int) -> list[list[int]]:
-    """Return groups of neighbors, each as large as the budget allows; the last two share their items evenly."""
-    groups: list[list[int]] = [[]]
-    length, room = 0, max(first, int(longest[order[0]]))
-    for index in order:
-        length = max(length, int(longest[index]))
-        if groups[-1] and length * (len(groups[-1]) + 1) > room:
-            groups.append([])
-            length, room = int(longest[index]), budget
-        groups[-1].append(index)
-    if len(groups) > 1:
-        even_out(groups[-2], groups[-1], longest, budget)
-    return groups
+def find_bounds(lengths: Array, budget: int, first: int) -> list[int]:
+    """Return where groups of neighbors begin and end, each as large as the budget allows; `lengths` ascend.
 
+    The last two groups share their items evenly: otherwise the last might be tiny.
 
-def even_out(before: list[int], last: list[int], longest: numpy.ndarray, budget: int) -> None:
-    """Move items to the last batch, which may be tiny, while they fit."""
-    length = int(longest[last].max())
-    while len(before) > len(last) + 1:
-        length = max(length, int(longest[before[-1]]))
-        if length * (len(last) + 1) > budget:
-            return
-        last.insert(0, before.pop())
+    >>> find_bounds(numpy.array([1, 1, 1, 2, 2, 3]), budget=4, first=2)
+    [0, 2, 4, 5, 6]
+    """
+    bounds, room = [0], max(first, int(lengths[0]))
+    while bounds[-1] < len(lengths):
+        start = bounds[-1]
+        near = lengths[start : start + max(1, room // max(1, int(lengths[start])))]
+        fitting = int(numpy.sum(near * numpy.arange(1, len(near) + 1) <= room))
+        bounds.append(start + max(1, fitting))
+        room = budget
+    while len(bounds) > 2:
+        before, last, end = bounds[-3:]
+        if last - before <= end - last + 1 or int(lengths[-1]) * (end - last + 1) > budget:
+            break
+        bounds[-2] -= 1
+    return bounds
 
 
 def shuffle_batches(items: int, batch: int, seed: int, epoch: int, part: DataShare) -> list[list[int]]:
@@ -141,29 +168,34 @@ def map_by_length(items: Sequence[Row], budget: int, compute: Callable[[list[Row
 
 def filter_by_length(
     lengths: Lengths, limit: int, what: str = "pairs", unit: str = "tokens"
-) -> tuple[list[int], list[str]]:
+) -> tuple[Array, list[str]]:
     """Return the indices of the items no longer than `limit`, and a note on the others."""
-    longest = [max(item) if isinstance(item, tuple) else item for item in lengths]
-    kept = [index for index, length in enumerate(longest) if length <= limit]
-    if not kept and longest:
-        fix = f"raise the limit to {min(longest)} or more"
-        raise wrong("limit", limit, f"at least {min(longest)}, the shortest of the {what}", fix)
+    longest = tabulate_lengths(lengths).max(axis=1)
+    kept = numpy.flatnonzero(longest <= limit)
+    if not len(kept) and len(longest):
+        shortest = int(longest.min())
+        expected, fix = f"at least {shortest}, the shortest of the {what}", f"raise the limit to {shortest} or more"
+        raise wrong("limit", limit, expected, fix)
     dropped = len(longest) - len(kept)
     note = f"left out {dropped} of {len(longest)} {what}, longer than {limit} {unit}"
     return kept, [note] if dropped else []
 
 
-def pad(rows: Sequence[Sequence[int]], filler: int = 0) -> Tensor:
-    """Return rows of token ids as one tensor, padded on the right.
+def pad(rows: Sequence[Sequence[int] | Array], filler: int = 0, begin: int | None = None) -> Tensor:
+    """Return rows of token ids as one tensor, padded on the right, each behind `begin` if that is given.
 
-    >>> pad([[5, 6, 7], [8]])
-    tensor([[5, 6, 7],
-            [8, 0, 0]])
+    >>> pad([[5, 6, 7], [8]]), pad([[5], []], begin=2)
+    (tensor([[5, 6, 7],
+            [8, 0, 0]]), tensor([[2, 5],
+            [2, 0]]))
     """
-    width = max(map(len, rows), default=0)
+    first = 0 if begin is None else 1
+    width = first + max(map(len, rows), default=0)
     table = numpy.full((len(rows), width), filler, dtype=numpy.int64)
+    if begin is not None:
+        table[:, 0] = begin
     for place, row in enumerate(rows):
-        table[place, : len(row)] = row
+        table[place, first : first + len(row)] = row
     return torch.from_numpy(table)
 
 
@@ -178,6 +210,7 @@ class PaddedRows(NamedTuple):
         return self._replace(ids=self.ids.to(device), lengths=self.lengths.to(device))
 
 
-def pad_rows(rows: Sequence[Sequence[int]]) -> PaddedRows:
-    """Return rows of token ids as one tensor, and their lengths."""
-    return PaddedRows(pad(rows), torch.tensor([len(row) for row in rows]))
+def pad_rows(rows: Sequence[Sequence[int] | Array], begin: int | None = None) -> PaddedRows:
+    """Return rows of token ids as one tensor, each behind `begin` if that is given, and their lengths."""
+    first = 0 if begin is None else 1
+    return PaddedRows(pad(rows, begin=begin), torch.tensor([first + len(row) for row in rows]))

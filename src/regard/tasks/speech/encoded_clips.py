@@ -39,8 +39,8 @@ class EncodedClips(NamedTuple):
 
     def collate(self, chosen: Sequence[int]) -> SpeechBatch:
         """Return some of the clips as a batch."""
-        targets = [[BEGIN, *self.targets[index]] for index in chosen]
-        return SpeechBatch(*pad_frames([self.frames[index] for index in chosen]), *pad_rows(targets))
+        targets = [self.targets[index] for index in chosen]
+        return SpeechBatch(*pad_frames([self.frames[index] for index in chosen]), *pad_rows(targets, BEGIN))
 
 
 def encode_clips(

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy
 from torch import Tensor
 
 from regard.tasks.data import BEGIN, END, SentencePair, Vocabularies, Vocabulary, filter_by_length
 from regard.tasks.data.batches import pad_rows
+from regard.tasks.data.rows import Array, Rows, choose_dtype
 
 
 class TranslationBatch(NamedTuple):
@@ -21,29 +23,39 @@ class TranslationBatch(NamedTuple):
 class EncodedPairs(NamedTuple):
     """Pairs as token ids, each side closed by END."""
 
-    sources: Sequence[list[int]]
-    targets: Sequence[list[int]]
+    sources: Rows
+    targets: Rows
     notes: Sequence[str] = ()
 
     @property
-    def lengths(self) -> list[tuple[int, int]]:
+    def lengths(self) -> Array:
         """Lengths of target and source, for batches in which both are alike."""
-        return [(len(target), len(source)) for source, target in zip(self.sources, self.targets, strict=True)]
+        return numpy.stack((self.targets.lengths, self.sources.lengths), axis=1)
+
+    def select(self, chosen: Array | slice) -> "EncodedPairs":
+        """Return some of the pairs."""
+        return self._replace(sources=self.sources.select(chosen), targets=self.targets.select(chosen))
 
     def collate(self, chosen: Sequence[int]) -> TranslationBatch:
         """Return some of the pairs as a batch."""
-        sources = [self.sources[index] for index in chosen]
-        targets = [[BEGIN, *self.targets[index]] for index in chosen]
-        return TranslationBatch(*pad_rows(sources), *pad_rows(targets))
+        sources, targets = ([rows[index] for index in chosen] for rows in (self.sources, self.targets))
+        return TranslationBatch(*pad_rows(sources), *pad_rows(targets, BEGIN))
 
 
 def encode_pairs(pairs: Sequence[SentencePair], vocabularies: Vocabularies, limit: int) -> EncodedPairs:
     """Encode the pairs whose sides have at most `limit` tokens, with a note on the others."""
-    sources = encode_texts([pair.source for pair in pairs], vocabularies.source)
-    targets = encode_texts([pair.target for pair in pairs], vocabularies.target)
-    lengths = [(len(source) - 1, len(target) - 1) for source, target in zip(sources, targets, strict=True)]
-    kept, notes = filter_by_length(lengths, limit)
-    return EncodedPairs([sources[index] for index in kept], [targets[index] for index in kept], notes)
+    sources, targets = (
+        Rows.flatten(encode_texts([pair[side] for pair in pairs], vocabulary), choose_dtype(len(vocabulary)))
+        for side, vocabulary in enumerate(vocabularies)
+    )
+    return drop_long_pairs(EncodedPairs(sources, targets), limit)
+
+
+def drop_long_pairs(encoded: EncodedPairs, limit: int) -> EncodedPairs:
+    """Return the pairs whose sides have at most `limit` tokens without END, with a note on the others."""
+    kept, notes = filter_by_length(encoded.lengths - 1, limit)
+    chosen = encoded if len(kept) == len(encoded.sources) else encoded.select(kept)
+    return chosen._replace(notes=(*encoded.notes, *notes))
 
 
 def encode_texts(texts: Sequence[str], vocabulary: Vocabulary, most: int | None = None) -> list[list[int]]:

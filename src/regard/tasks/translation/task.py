@@ -44,13 +44,11 @@ class TranslationTask(SequenceTask):
     @cached_property
     def encoded_validation(self) -> EncodedPairs:
         """The validation pairs within the limit; an error if all are longer."""
-        pairs = self.validation_items
-        return encode_pairs(pairs, self.vocabulary, self.config.learning.limit) if pairs else EncodedPairs([], [])
+        return encode_pairs(self.validation_items, self.vocabulary, self.config.learning.limit)
 
     def measure(self, model: Any, part: DataShare) -> Mapping[str, float]:
         # The share is of those within the limit: a share of all pairs might have none of them.
-        sources, targets, _ = self.encoded_validation
-        held_out = EncodedPairs(part.select(sources), part.select(targets))
+        held_out = self.encoded_validation.select(slice(part.rank, None, part.world))
         return self.measure_loss(model, held_out) | self.measure_quality(model, part.select(self.validation_items))
 
     def measure_quality(self, model: Any, pairs: Sequence[SentencePair]) -> dict[str, float]:
