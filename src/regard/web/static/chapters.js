@@ -17,6 +17,9 @@ import { addWords, chooseLanguage, createFormatter } from "./words.js";
 addWords({
   exactAll: ["Weights are exact: every digit of float32.", "权重精确：保留 float32 的每一位。"],
   exactKernel: ["Weights come from the kernel: every digit of float32.", "权重来自内核：保留 float32 的每一位。"],
+  kernelAbsent: ["Run this cell to look at every weight: they come from the kernel.", "运行此单元格即可查看每个权重：权重来自内核。"],
+  kernelSilent: ["The kernel does not answer: it is busy, was restarted, or is gone. Shown is what stands in this cell; the rest comes when the kernel answers. After a restart, run the cell again.", "内核没有回应：它正忙、已重启或已不在。此处显示的是单元格中保存的内容；内核回应后会补全其余部分。重启之后，请重新运行此单元格。"],
+  kernelGone: ["The kernel no longer keeps this recording. Shown is what stands in this cell; to see the rest, run it again.", "内核已不再保留这份记录。此处显示的是单元格中保存的内容；要查看其余部分，请重新运行此单元格。"],
   exactBits: ["Weights are rounded to {digits} significant digits to keep this file small.", "为了缩小文件，权重保留 {digits} 位有效数字。"],
 });
 
@@ -65,9 +68,12 @@ class ChapterView {
     await this.panel.show(this.sites.get(place), { beside: chapters[place].beside });
   }
 
-  /** Shows sites of elsewhere in place of the first chapter's, { sites, notes }; undefined: its own again. */
-  async replaceSites(others) {
-    this.others = others;
+  /**
+   * What there is of the notebook's kernel: "absent" (none yet), "yes" with its sites, { sites, notes }, which are shown in
+   * place of the first chapter's, "silent" or "gone", when the cell's own are shown again.
+   */
+  async setKernel(state, others) {
+    Object.assign(this, { kernel: state, others });
     if (others) this.sites.set(0, others.sites);
     else this.sites.delete(0);
     await this.choose({ place: 0 });
@@ -76,7 +82,8 @@ class ChapterView {
   render() {
     const say = createFormatter(this.language);
     const { chapters } = this.recording;
-    this.trouble.hidden = true;
+    const lost = { silent: "kernelSilent", gone: "kernelGone" }[this.kernel];
+    Object.assign(this.trouble, { textContent: lost ? say(lost) : "", hidden: !lost });
     this.chapter.label(say("hypotheses"));
     this.chapter.set(chapters.map(({ name, score }, place) => [place, formatChapterName(name, score, say)]), this.place);
     this.chapter.element.hidden = chapters.length < 2 && chapters[this.place].score === null;
@@ -92,7 +99,8 @@ class ChapterView {
     const said = this.others ? say("exactKernel") : exact >= 23 ? say("exactAll") : say("exactBits", { digits });
     const [rows, columns] = this.panel.site.step ?? [1, 1];
     const step = rows > 1 || columns > 1 ? [say("pooled", { rows, columns })] : [];
-    this.foot.replaceChildren(...[said, ...step, ...notes, made].map((text) => make("p", { textContent: text })));
+    const absent = this.kernel === "absent" ? [say("kernelAbsent")] : [];
+    this.foot.replaceChildren(...[said, ...step, ...absent, ...notes, made].map((text) => make("p", { textContent: text })));
   }
 }
 

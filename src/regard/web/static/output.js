@@ -24,11 +24,20 @@ async function start() {
   if (recording.kernel) followKernel(view, recording.kernel);
 }
 
-/** What was pooled to keep the cell small comes whole, by tiles, while the kernel is there. */
+/** What was pooled to keep the cell small comes whole, by tiles, while the kernel is there; else the cell says why not. */
 function followKernel(view, name) {
-  onKernel(name, async (ask) => {
-    await view.replaceSites(ask && await loadServedSites(ask));
-    output.dataset.kernel = ask ? "yes" : "gone";
+  let turn = 0;
+  view.setKernel("absent");
+  onKernel(name, async (kernel) => {
+    const mine = (turn += 1); // a kernel may fall silent while it is asked
+    const state = !kernel ? "gone" : kernel.silent ? "silent" : "yes";
+    try {
+      const others = state === "yes" ? await loadServedSites(kernel.ask) : undefined;
+      if (mine === turn) await view.setKernel(state, others);
+      if (mine === turn) output.dataset.kernel = state;
+    } catch (error) {
+      if (mine === turn) view.report(error);
+    }
   });
 }
 
