@@ -24,6 +24,7 @@ OWN_FLAGS = {"train": "", **SHARED_COMMANDS}
 VARIANTS = {
     **{f"{command} RUN ({task})": target for (task, command), target in TASK_COMMANDS.items()},
     "show positions": "regard.cli.show_positions:show",
+    "show structure": "regard.cli.show_structure:show",
     "show FILE (recording)": "regard.cli.show_recording:show",
     "show --curves": "regard.cli.show_curves:show",
 }

@@ -143,3 +143,12 @@ def test_a_shift_of_positions_is_a_rotation(regard: Regard) -> None:
     assert odd.errors == (
         "regard: dim: got 7, expected an even number, because sine and cosine come in pairs; fix: use 8\n"
     )
+
+
+def test_structures_are_listed_and_drawn(regard: Regard) -> None:
+    listed = regard("show", "structure").output.split()
+    assert {"transformer", "bahdanau", "luong", "multi-head"} <= set(listed)
+    done = regard("show", "structure", "bahdanau", "--language", "zh")
+    assert (done.code, done.errors) == (0, "")
+    assert "注意力汇聚" in Path("bahdanau.svg").read_text(encoding="utf-8")
+    assert regard("show", "structure", "bahdanua").errors.endswith("; fix: write bahdanau\n")

@@ -57,8 +57,8 @@ def call_command(command: str, arguments: Sequence[str]) -> None:
         target = TASK_COMMANDS.get(("translation", command), target)
     elif run is not None:
         target = TASK_COMMANDS.get((read_task_name(run), command), target)
-    elif command == "show" and arguments and arguments[0] == "positions":
-        target = "regard.cli.show_positions:show"
+    elif command == "show" and arguments and arguments[0] in ("positions", "structure"):
+        target = f"regard.cli.show_{arguments[0]}:show"
     elif command == "show" and arguments and is_file(arguments[0]):
         target = "regard.cli.show_recording:show"
     call_function(command, target, arguments)
