@@ -44,6 +44,8 @@ BOUNDS: Mapping[str, Mapping[str, Bound]] = {
     },
     "text": {
         "bytes": Bound(2**30, "bytes of a text file, unpacked"),
+        "stream": Bound(2**36, "bytes of a file of parallel text, unpacked, which is read as a stream"),
+        "streamed line": Bound(2**24, "bytes of a line of a text file"),
         "line": Bound(2**20, "bytes of a line of standard input"),
     },
     "download": {

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from regard.tasks.data import Corpus, SentencePair, load_parallel_folder
+from regard.tasks.data.groups import Groups, group_equal
+from regard.tasks.data.pair_rows import collect_pairs, normalize_text
 from regard.tasks.data.split_notes import describe_overlaps
-from regard.tasks.data.splits import group_connected_pairs, normalize_text, split_corpus
+from regard.tasks.data.splits import split_corpus
 
 SETS = 40
 
@@ -24,6 +26,11 @@ def drawn(seed: int) -> list[SentencePair]:
     return [*pairs, SentencePair("one", "eins"), SentencePair("two", "zwei"), SentencePair("three", "drei")]
 
 
+def grouped(pairs: list[SentencePair]) -> Groups:
+    """The groups of pairs that share a sentence."""
+    return group_equal(collect_pairs(pairs)[1][1:])
+
+
 def parts(corpus: Corpus) -> tuple[Sequence[SentencePair], Sequence[SentencePair], Sequence[SentencePair]]:
     return corpus.train, corpus.validation, corpus.tests["test"]
 
@@ -37,7 +44,7 @@ def test_parts_have_their_size_share_nothing_and_do_not_depend_on_the_order_of_t
     for side in (0, 1):
         kinds = [{normalize_text(pair[side]) for pair in part} for part in (train, validation, test)]
         assert sum(map(len, kinds)) == len(set.union(*kinds)), "a sentence is in two parts"
-    smallest = sorted(map(len, group_connected_pairs(pairs)))[:2]
+    smallest = sorted(grouped(pairs).sizes.tolist())[:2]
     for part in (validation, test):
         assert 1 <= len(part) <= max(1, int(share * len(pairs)), smallest[-1])
     chance = random.Random(seed)
@@ -66,7 +73,7 @@ def test_a_group_is_held_out_as_often_whatever_its_size(size: int) -> None:
 def test_one_group_of_nearly_everything_is_left_to_training() -> None:
     chance = random.Random("percolation")
     pairs = [SentencePair(f"s{chance.randrange(15_000)}", f"t{chance.randrange(15_000)}") for _ in range(20_000)]
-    assert max(map(len, group_connected_pairs(pairs))) > 10_000
+    assert max(grouped(pairs).sizes) > 10_000
     assert list(map(len, parts(split_corpus(pairs)))) == [19_200, 400, 400]
 
 

@@ -7,8 +7,16 @@ from pathlib import Path
 import pytest
 
 from regard.errors import InputError
-from regard.tasks.data import Corpus, SentencePair, load_parallel_files, load_parallel_folder, load_parallel_table
-from regard.tasks.data.splits import normalize_text, split_corpus
+from regard.tasks.data import (
+    Corpus,
+    SentencePair,
+    load_parallel_files,
+    load_parallel_folder,
+    load_parallel_table,
+    text_files,
+)
+from regard.tasks.data.pair_rows import normalize_text
+from regard.tasks.data.splits import split_corpus
 from regard.tasks.data.text_files import read_lines
 
 SHARED = Path(os.environ.get("REGARD_DATA") or Path(__file__).parents[3].parent / "shared" / "data")
@@ -188,9 +196,26 @@ def test_multi30k_as_it_lies(form: str) -> None:
 @pytest.mark.skipif(not (SHARED / "tatoeba").is_dir(), reason="no Tatoeba here")
 def test_tatoeba_as_it_lies_is_divided_without_leaks() -> None:
     corpus = load_parallel_table(SHARED / "tatoeba" / "cmn.txt.gz", (1, 0))
-    assert len(everything(corpus)) == len(read_lines(SHARED / "tatoeba" / "cmn.txt.gz")) == 29_155
+    assert len(everything(corpus)) == len(list(read_lines(SHARED / "tatoeba" / "cmn.txt.gz"))) == 29_155
     for side in (0, 1):
         trained = {normalize_text(pair[side]) for pair in corpus.train}
         tested = {normalize_text(pair[side]) for pair in [*corpus.validation, *corpus.tests["test"]]}
         assert not trained & tested
     assert len(corpus.tests["test"]) > 500
+
+
+def test_lines_are_the_same_however_the_file_is_cut_into_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, x="\ufeffa  b\r\n\n ä\tc \u2028d\n\n日本")
+    whole = list(read_lines(tmp_path / "x"))
+    assert whole == ["a b", "", "ä\tc \u2028d", "", "日本"]
+    for size in range(1, 9):
+        monkeypatch.setattr(text_files, "BLOCK", size)
+        assert list(read_lines(tmp_path / "x")) == whole
+    monkeypatch.setattr(text_files, "LINE", 7)
+    with pytest.raises(InputError, match=r"^x: got a line of more than 7 bytes, expected one sentence a line; fix: "):
+        list(read_lines(tmp_path / "x"))
+    write(tmp_path, y=b"a\nb\n\xff\n")
+    with pytest.raises(InputError, match=r"^y: got byte 0xff in line 3, expected UTF-8 text; fix: "):
+        list(read_lines(tmp_path / "y"))

@@ -2,33 +2,51 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import numpy
+
 from regard.errors import wrong
-from regard.tasks.data.pairs import Corpus, SentencePair
-from regard.tasks.data.split_notes import describe_overlaps
-from regard.tasks.data.splits import check_enough, exclude_overlaps, normalize_text, split_corpus
+from regard.tasks.data.pair_rows import PairHashes
+from regard.tasks.data.pairs import Corpus
+from regard.tasks.data.rows import Array
+from regard.tasks.data.split_notes import describe_overlap
+from regard.tasks.data.splits import check_enough, exclude_overlaps, split_pairs
+from regard.tasks.data.text_corpus import CorpusParts, PairTable, TextFiles, TextPart, load_corpus
 from regard.tasks.data.text_files import locate_data, read_aligned, read_table
 
 VALIDATION = ("val", "dev")  # valid and validation begin so too
+WHOLE = "whole"  # the part of text that is not in parts
+MIX = numpy.uint64(0x9E3779B97F4A7C15)  # an odd number, for a hash of two hashes
 
 
 def load_parallel_files(source: Path, target: Path) -> Corpus:
     """Read two aligned files, and hold out a part."""
-    return describe_cut(split_corpus(*read_aligned(source, target)), f"{source.name} and {target.name}")
+    found = locate_data(source), locate_data(target)
+    divide = partial(cut_parts, name=f"{source.name} and {target.name}")
+    return load_corpus(TextFiles({WHOLE: find_aligned(*found)}, divide))
 
 
 def load_parallel_table(path: Path, columns: tuple[int, int] = (0, 1)) -> Corpus:
     """Read a file with a tab between sentence and translation, as Tatoeba has them, and hold out a part."""
-    return describe_cut(split_corpus(*read_table(path, columns)), path.name)
+    found = locate_data(path)
+    part = TextPart((found,), partial(read_table, found, columns), found.name)
+    return load_corpus(TextFiles({WHOLE: part}, partial(cut_parts, name=path.name), str(columns)))
 
 
-def describe_cut(corpus: Corpus, name: str) -> Corpus:
-    """Return a corpus with a note on what was held out of its files."""
-    held_out = f"{len(corpus.validation):,} pairs for validation and {len(corpus.tests['test']):,} for the test"
+def find_aligned(source: Path, target: Path) -> TextPart:
+    """Return two aligned files as a part of a corpus."""
+    return TextPart((source, target), partial(read_aligned, source, target), source.name)
+
+
+def cut_parts(table: PairTable, *, name: str) -> CorpusParts:
+    """Hold out pairs of files that are not in parts, with a note on how many."""
+    split = split_pairs(table.hashes)
+    held_out = f"{len(split.validation):,} pairs for validation and {len(split.test):,} for the test"
     note = f"held out of {name}: {held_out}, by a hash of their text; pairs that share a sentence stay together"
-    return replace(corpus, notes=(note, *corpus.notes))
+    notes = (note, *table.notes, *split.notes)
+    return CorpusParts(split.train, split.validation, {"test": split.test}, notes, cut=True)
 
 
 def load_parallel_folder(folder: Path, source: str, target: str) -> Corpus:
@@ -45,43 +63,39 @@ def load_parallel_folder(folder: Path, source: str, target: str) -> Corpus:
         got = f"{folder} with {join_names(training)} to train on and {join_names(validation)} to validate on"
         expected = f"one train*.{source} with train*.{target}, and at most one val*"
         raise wrong("data", got, expected, "keep one of each in the folder, or name the files themselves")
-    read = {name: read_aligned(*files) for name, files in splits.items()}
-    notes = [note for _, some in read.values() for note in some]
-    tests = {shorten_name(name): read[name][0] for name in splits if name.startswith("test")}
-    return assemble_corpus(read[training[0]][0], [read[name][0] for name in validation], tests, notes)
+    tests = [name for name in splits if name.startswith("test")]
+    parts = {name: find_aligned(*splits[name]) for name in (*training, *validation, *tests)}
+    return load_corpus(TextFiles(parts, partial(assemble_parts, training[0], validation, tests)))
 
 
-def assemble_corpus(
-    train: list[SentencePair],
-    validation: list[list[SentencePair]],
-    tests: dict[str, list[SentencePair]],
-    notes: list[str],
-) -> Corpus:
-    """Return a corpus from the splits there are; those that are missing are cut from the training pairs."""
-    cut = None if validation and tests else split_corpus(train, notes)
-    if cut is None:
+def assemble_parts(training: str, validation: Sequence[str], tests: Sequence[str], table: PairTable) -> CorpusParts:
+    """Return the parts of a corpus from its splits; those that are missing are cut from the training pairs."""
+    train, measured = table.places[training], [table.places[name] for name in validation]
+    held_out, notes = {shorten_name(name): table.places[name] for name in tests}, table.notes
+    if validation and tests:
         check_enough(len(train), "to train on")
-        found = Corpus(train, validation[0], tests, tuple(notes))
-    elif validation:
-        found = Corpus(exclude_overlaps(train, cut.tests["test"]), validation[0], cut.tests, cut.notes, cut=True)
-    elif tests:
-        found = Corpus(exclude_overlaps(train, cut.validation), cut.validation, tests, cut.notes, cut=True)
+        found = CorpusParts(train, measured[0], held_out, notes)
     else:
-        found = cut
-    return replace(found, notes=(*found.notes, *describe_shared_pairs(found)))
+        split = split_pairs(table.hashes.select(train))
+        own_validation, own_test = train[split.validation], train[split.test]
+        if validation or tests:
+            train = exclude_overlaps(table.hashes, train, own_test if validation else own_validation)
+        else:
+            train = train[split.train]
+        parts = measured[0] if validation else own_validation, held_out if tests else {"test": own_test}
+        found = CorpusParts(train, *parts, (*notes, *split.notes), cut=True)
+    return found._replace(notes=(*found.notes, *describe_shared_pairs(table.hashes, found)))
 
 
-def describe_shared_pairs(corpus: Corpus) -> list[str]:
+def describe_shared_pairs(hashes: PairHashes, parts: CorpusParts) -> list[str]:
     """Return notes on held-out pairs that are also trained on, if case and punctuation are ignored."""
-    trained, held_out = corpus.train, {"validation": corpus.validation, **corpus.tests}
-    return describe_overlaps(
-        "pairs", map(normalize_pair, trained), {name: map(normalize_pair, pairs) for name, pairs in held_out.items()}
-    )
-
-
-def normalize_pair(pair: SentencePair) -> tuple[str, str]:
-    """Return both sides without case and punctuation."""
-    return normalize_text(pair.source), normalize_text(pair.target)
+    both = hashes.sources * MIX + hashes.targets
+    held_out: dict[str, Array] = {"validation": parts.validation, **parts.tests}
+    notes: list[str] = []
+    for name, places in held_out.items():
+        shared = int(numpy.isin(both[places], both[parts.train]).sum())
+        notes += describe_overlap("pairs", name, shared, len(places))
+    return notes
 
 
 def find_splits(folder: Path, source: str, target: str) -> dict[str, tuple[Path, Path]]:

@@ -81,7 +81,7 @@ def select_held_out(
 ) -> Mapping[str, Sequence[Item]]:
     """Return the test sets, or the validation set; if a run cut them off its data, they must still be the same."""
     if run is not None and dataset.cut:
-        check_held_out(noun, compute_fingerprint(dataset), run)
+        check_held_out(noun, cast(FingerprintMixin, dataset).fingerprint, run)
     return dataset.tests if split == "test" else {"validation": dataset.validation}
 
 

@@ -39,6 +39,10 @@ class Rows(Sequence[Array]):
         own = numpy.arange(len(self), dtype=numpy.uint32) if self.chosen is None else self.chosen
         return Rows(self.values, self.offsets, own[chosen if isinstance(chosen, slice) else numpy.asarray(chosen, int)])
 
+    def restrict(self, chosen: Array) -> "Rows":
+        """Return those of all rows, chosen or not, that have these numbers."""
+        return Rows(self.values, self.offsets, chosen)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1 if self.chosen is None else len(self.chosen)
 

@@ -32,8 +32,11 @@ def describe_overlaps(noun: str, trained: Iterable[Hashable], held_out: Mapping[
     known, notes = set(trained), []
     for name, items in held_out.items():
         own = list(items)
-        count = sum(item in known for item in own)
-        if count:
-            part = name if name == "validation" else label_test(name)
-            notes.append(f"{count:,} of the {len(own):,} {noun} for {part} are trained on too")
+        notes += describe_overlap(noun, name, sum(item in known for item in own), len(own))
     return notes
+
+
+def describe_overlap(noun: str, name: str, shared: int, count: int) -> list[str]:
+    """Return a note on a held-out split of which some items are in the training set, if there are any."""
+    part = name if name == "validation" else label_test(name)
+    return [f"{shared:,} of the {count:,} {noun} for {part} are trained on too"] if shared else []

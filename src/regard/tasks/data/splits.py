@@ -1,41 +1,63 @@
 """Parts of a corpus that have no sentence in common, on either side."""
 
-import hashlib
-import unicodedata
-from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy
 
 from regard.errors import wrong
+from regard.tasks.data.groups import Groups, group_equal
+from regard.tasks.data.pair_rows import PairHashes, collect_pairs, hash_bytes
 from regard.tasks.data.pairs import Corpus, SentencePair
+from regard.tasks.data.rows import Array
 
 HELD_OUT = 0.02  # of the pairs, for validation and for the test each
 SMALL_HELD_OUT = 0.1  # of few pairs, up to ENOUGH of them: two in a hundred would measure nothing
 ENOUGH = 50
 LEAST = 3
-Group = list[int]  # the numbers of pairs that stay together
+
+
+class CorpusSplit(NamedTuple):
+    """The numbers of the pairs that are trained on, that validate and that test, and notes on them."""
+
+    train: Array
+    validation: Array
+    test: Array
+    notes: tuple[str, ...] = ()
 
 
 def split_corpus(pairs: Sequence[SentencePair], notes: Sequence[str] = (), share: float | None = None) -> Corpus:
-    """Split one list of pairs into training, validation and test.
+    """Split one list of pairs into training, validation and test, as `split_pairs` does."""
+    rows, hashes = collect_pairs(pairs)
+    split = split_pairs(hashes, share)
+    train, validation, test = map(rows.select, split[:3])
+    return Corpus(train, validation, {"test": test}, (*notes, *split.notes), cut=True)
+
+
+def split_pairs(hashes: PairHashes, share: float | None = None) -> CorpusSplit:
+    """Split pairs into training, validation and test, by their hashes.
 
     Pairs that share a sentence, or one that differs only in case and punctuation, stay together: a test sentence
     whose other translation was trained on would not test anything. The part that a group goes to depends on its own
     text alone, not on the order of the file, and not on its size unless it is larger than what is wanted: such a group
     is trained on. Added lines move a group only if they join it, or if it was among the last that a part had room for.
     """
-    groups = sorted(group_connected_pairs(pairs), key=lambda group: hash_group(pairs, group))
-    check_enough(len(groups), "to train on, validate and test")
-    wanted = compute_split_size(groups, compute_share(len(pairs)) if share is None else share * len(pairs))
-    largest = max(map(len, groups))
-    held_out: list[list[SentencePair]] = []
+    groups = group_equal([hashes.sources, hashes.targets])
+    check_enough(len(groups.sizes), "to train on, validate and test")
+    order = numpy.argsort(hash_groups(hashes.pairs, groups), kind="stable")
+    count, sizes = len(hashes.pairs), groups.sizes
+    wanted = compute_split_size(sizes, compute_share(count) if share is None else share * count)
+    held_out = []
     for parts_to_come in (2, 1):
-        chosen = fill_split(groups, wanted, leave=parts_to_come)
-        groups = [group for group in groups if group[0] not in chosen]
-        held_out.append([pairs[index] for group in chosen.values() for index in group])
-    train = [pairs[index] for index in sorted(index for group in groups for index in group)]
-    if largest > wanted and largest > 1:
-        notes = (*notes, f"{largest:,} of the {len(pairs):,} pairs are joined by sentences they share: trained on")
-    return Corpus(train, held_out[0], {"test": held_out[1]}, tuple(notes), cut=True)
+        chosen = order[fill_split(sizes[order], wanted, leave=parts_to_come)]
+        order = order[~numpy.isin(order, chosen)]
+        held_out.append(groups.list_members(chosen.tolist()))
+    trained = numpy.ones(count, dtype=bool)
+    trained[numpy.concatenate(held_out)] = False
+    largest = int(sizes.max())
+    note = f"{largest:,} of the {count:,} pairs are joined by sentences they share: trained on"
+    notes = (note,) if largest > wanted and largest > 1 else ()
+    return CorpusSplit(numpy.flatnonzero(trained), held_out[0], held_out[1], notes)
 
 
 def compute_share(pairs: int) -> float:
@@ -47,29 +69,30 @@ def compute_share(pairs: int) -> float:
     return max(HELD_OUT * pairs, min(float(ENOUGH), SMALL_HELD_OUT * pairs))
 
 
-def compute_split_size(groups: Sequence[Group], share: float) -> int:
+def compute_split_size(sizes: Array, share: float) -> int:
     """Return how many pairs a part gets: its share, or half of those in groups that are small enough, if few are.
 
     Otherwise validation would take them all, and leave the test a handful.
     """
     wanted = max(1, int(share))
-    small = sum(len(group) for group in groups if len(group) <= wanted)
+    small = int(sizes[sizes <= wanted].sum())
     return max(1, min(wanted, small // 2))
 
 
-def fill_split(groups: Sequence[Group], wanted: int, *, leave: int) -> dict[int, Group]:
-    """Return the first groups for which there is room, by their first pair; if there is none, the smallest of all.
+def fill_split(sizes: Array, wanted: int, *, leave: int) -> list[int]:
+    """Return the first groups for which there is room; if there is none, the smallest of all.
 
     So many groups are left for the parts to come, whatever is wanted.
     """
-    chosen: dict[int, Group] = {}
+    chosen: list[int] = []
     count = 0
-    for group in groups:
-        if count + len(group) <= wanted and len(groups) - len(chosen) > leave:
-            chosen[group[0]] = group
-            count += len(group)
-    smallest = min(groups, key=len)
-    return chosen or {smallest[0]: smallest}
+    for group in map(int, numpy.flatnonzero(sizes <= wanted)):
+        if count == wanted or len(sizes) - len(chosen) <= leave:
+            break
+        if count + sizes[group] <= wanted:
+            chosen.append(group)
+            count += int(sizes[group])
+    return chosen or [int(sizes.argmin())]
 
 
 def check_enough(count: int, purpose: str) -> None:
@@ -80,52 +103,28 @@ def check_enough(count: int, purpose: str) -> None:
         raise wrong("data", f"{count} {pairs} {purpose}", f"at least {LEAST} that differ", fix)
 
 
-def group_connected_pairs(pairs: Sequence[SentencePair]) -> list[Group]:
-    """Return the indices of pairs, in groups that share no sentence with each other."""
-    parents = list(range(len(pairs)))
-
-    def root(index: int) -> int:
-        while parents[index] != index:
-            parents[index] = parents[parents[index]]
-            index = parents[index]
-        return index
-
-    first: dict[tuple[int, str], int] = {}
-    for index, pair in enumerate(pairs):
-        for side, text in enumerate(pair):
-            parents[root(index)] = root(first.setdefault((side, normalize_text(text)), index))
-    groups: dict[int, Group] = defaultdict(list)
-    for index in range(len(pairs)):
-        groups[root(index)].append(index)
-    return list(groups.values())
-
-
-def normalize_text(text: str) -> str:
-    """Return the letters and digits of a text in lower case; all of it if there are none."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(filter(str.isalnum, folded)) or text
-
-
-def hash_group(pairs: Sequence[SentencePair], group: Group) -> bytes:
-    """Return a hash of all distinct pairs of a group.
+def hash_groups(pairs: Array, groups: Groups) -> Array:
+    """Return a hash of all distinct pairs of each group, from the hashes of the pairs.
 
     The smallest number of its pairs would be the smaller the more there are, and the largest groups come first.
     """
-    numbers = sorted({hash_pair(pairs[index]) for index in group})
-    return hashlib.blake2b(b"".join(numbers), digest_size=8).digest()
+    owners = numpy.repeat(numpy.arange(len(groups.sizes)), groups.sizes)
+    numbers = pairs[groups.members]
+    order = numpy.lexsort((numbers, owners))
+    numbers = numbers[order]
+    distinct = numpy.append(True, (numbers[1:] != numbers[:-1]) | (owners[1:] != owners[:-1]))[: len(numbers)]
+    content = memoryview(numbers[distinct].astype(">u8").tobytes())
+    ends = numpy.cumsum(numpy.bincount(owners[distinct], minlength=len(groups.sizes)))
+    found, begin = bytearray(), 0
+    for end in map(int, 8 * ends):
+        found += hash_bytes(content[begin:end])
+        begin = end
+    return numpy.frombuffer(found, dtype=">u8").astype(numpy.uint64)
 
 
-def hash_pair(pair: SentencePair) -> bytes:
-    """Return a hash of a pair."""
-    return hashlib.blake2b("\t".join(pair).encode(), digest_size=8).digest()
-
-
-def exclude_overlaps(pairs: Sequence[SentencePair], held_out: Sequence[SentencePair]) -> list[SentencePair]:
-    """Return the pairs that have no sentence in common with those of `held_out`."""
-    sources = {normalize_text(pair.source) for pair in held_out}
-    targets = {normalize_text(pair.target) for pair in held_out}
-    return [
-        pair
-        for pair in pairs
-        if normalize_text(pair.source) not in sources and normalize_text(pair.target) not in targets
-    ]
+def exclude_overlaps(hashes: PairHashes, chosen: Array, held_out: Array) -> Array:
+    """Return those of the chosen pairs that have no sentence in common with those of `held_out`."""
+    shared = numpy.zeros(len(chosen), dtype=bool)
+    for side in (hashes.sources, hashes.targets):
+        shared |= numpy.isin(side[chosen], side[held_out])
+    return chosen[~shared]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from regard.tasks.data import ParallelText, SentencePair, TextConfig, open_text
 from regard.tasks.data.phrases import PHRASES
-from regard.tasks.data.text_files import locate_data, read_aligned, read_table
+from regard.tasks.data.text_files import CompletePairs, locate_data, read_aligned, read_table
 from regard.tasks.data.text_source import parse_column
 
 # Generated text, and how many pairs of it a vocabulary is made from: enough for the rarest script.
@@ -27,10 +27,11 @@ def load_test_sets(config: TextConfig) -> Mapping[str, Sequence[SentencePair]]:
     if source in ENDLESS or (not target and locate_data(Path(source)).is_dir()):
         return open_text(config).tests
     if target:
-        pairs, _ = read_aligned(Path(source), Path(target))
+        pairs = CompletePairs(read_aligned(locate_data(Path(source)), locate_data(Path(target))), Path(source).name)
     else:
         numbers = [
             name if name.isdecimal() else default for name, default in ((config.source, "1"), (config.target, "2"))
         ]
-        pairs, _ = read_table(Path(source), (parse_column(numbers[0]), parse_column(numbers[1])))
-    return {Path(source).name.split(".")[0]: pairs}
+        columns = parse_column(numbers[0]), parse_column(numbers[1])
+        pairs = CompletePairs(read_table(locate_data(Path(source)), columns), Path(source).name)
+    return {Path(source).name.split(".")[0]: list(pairs)}
