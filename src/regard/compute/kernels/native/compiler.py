@@ -17,7 +17,7 @@ import torch
 VARIABLE = "REGARD_COMPILER"
 FLAGS = "REGARD_CXXFLAGS"  # more flags for compiling and linking, as for a build that looks for mistakes
 SECONDS = 600  # a compiler that takes longer than this for all sources together is taken for hung
-MOMENT = 60  # … and one that takes longer than this to say what it is, or for a source of one line
+MOMENT = 20  # … and one that takes longer than this to say what it is, or for a source of one line
 COMMON = ("-std=c++17", "-O3", "-fPIC", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-w")
 NATIVE = ("-march=native",)
 
