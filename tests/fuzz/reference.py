@@ -130,6 +130,7 @@ class BuiltTrial:
             noise = [max(*both) for both in zip(found, noise, strict=True)]
         return [torch.finfo(self.dtype).eps * largest for largest in noise]
 
+    @torch.no_grad()
     def _find_slopes(self) -> torch.Tensor:
         """Return how steep each weight is in its score, up to what all of a row share."""
         weights, alpha = self.true.weights, find_alpha(self.exact.normalizer)
