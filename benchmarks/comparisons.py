@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
 
+from benchmarks.formats import tabulate_rows
 from benchmarks.recipes.runs import get_date
 from benchmarks.results import FOLDER, write
 from benchmarks.worker import find_commit
@@ -76,18 +77,30 @@ def describe_setting(one: ComparisonResult) -> str:
 
 
 def render_mechanisms(one: ComparisonResult) -> str:
-    """A line for each mechanism."""
-    rows = ["| | median | from | to | seconds of one core |", "|---|---|---|---|---|"]
-    for row in one.found["rows"]:
+    """A line for each mechanism, with a column for each set if there are several."""
+    found: list[dict[str, Any]] = one.found["rows"]
+    several = any("; " in row["name"] for row in found)
+    rows = (
+        tabulate_rows(found) if several else ["| | median | from | to | seconds of one core |", "|---|---|---|---|---|"]
+    )
+    for row in found if not several else ():
         values = row["values"]
         figures = (summarize(values).median, min(values), max(values))
         shown = " | ".join(f"{value:.4g}" for value in figures)
         rows.append(f"| {row['name']} | {shown} | {row['seconds']:.0f} |")
     note = [one.found["note"], ""] if one.found.get("note") else []
+    if several:
+        note.insert(0, f"Median of seeds (smallest–largest). {describe_seconds(found)}\n")
     picture = f"![dots: seeds; bars: medians](../benchmarks/results/{name_picture(one.name)})"
     return "\n".join(
         [f"## {one.name}", "", one.found["title"] + ".", "", *rows, "", *note, picture, "", describe_setting(one), ""]
     )
+
+
+def describe_seconds(rows: list[dict[str, Any]]) -> str:
+    """The seconds of one training of each variant."""
+    seconds = {row["name"].partition("; ")[0]: row["seconds"] for row in rows}
+    return f"Seconds of one core: {', '.join(f'{name} {value:.0f}' for name, value in seconds.items())}."
 
 
 def render_layers(one: ComparisonResult) -> str:

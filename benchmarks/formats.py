@@ -1,5 +1,9 @@
 """Numbers in words, the same on the screen and in the tables."""
 
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
 from benchmarks.results import CaseResult, Check, Entry, Unit
 
 
@@ -78,3 +82,29 @@ def format_relative(entry: Entry, case: CaseResult) -> str:
     ours = case.entries[0].median
     sign = "over " if entry.over else ""
     return f"{sign}{format_number(entry.median / ours)}×" if ours else "–"
+
+
+def format_spread(values: Sequence[float]) -> str:
+    """The median of all seeds, and their range.
+
+    >>> format_spread([3.0, 1.0, 2.5]), format_spread([100.0, 100.0])
+    ('2.5 (1–3)', '100')
+    """
+    low, high = f"{min(values):.4g}", f"{max(values):.4g}"
+    return low if low == high else f"{median(values):.4g} ({low}–{high})"
+
+
+def tabulate_rows(rows: Sequence[dict[str, Any]], localize: Callable[[str], str] = str) -> list[str]:
+    """The lines of a table with a row for each variant and a column for each set; names are "variant; set".
+
+    >>> rows = [{"name": f"a; {own}", "values": [1.0, 3.0]} for own in "xy"]
+    >>> tabulate_rows(rows)
+    ['| | x | y |', '|---|---|---|', '| a | 2 (1–3) | 2 (1–3) |']
+    """
+    cells: dict[str, dict[str, str]] = {}
+    for row in rows:
+        variant, _, own = row["name"].partition("; ")
+        cells.setdefault(localize(variant), {})[localize(own)] = format_spread(row["values"])
+    sets = list(next(iter(cells.values())))
+    lines = [f"| | {' | '.join(sets)} |", "|---" * (len(sets) + 1) + "|"]
+    return lines + [f"| {name} | {' | '.join(own.values())} |" for name, own in cells.items()]

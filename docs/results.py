@@ -4,6 +4,7 @@ import json
 import re
 import statistics
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ HEADS = {
     "en": ("median", "from", "to", "recorded {date}, {processor}, torch {torch}"),
     "zh": ("中位数", "最小", "最大", "记录于 {date}，{processor}，torch {torch}"),
 }
+SPREAD = {"en": "median (smallest–largest)", "zh": "中位数（最小–最大）"}
 CLAIM_HEADS = {
     "en": (
         "median (quartiles)",
@@ -87,6 +89,21 @@ CHINESE = {
     "cosine": "余弦",
     "gaussian": "高斯核",
     "location": "基于位置",
+    "retrieval of one item, trained on 4 to 16 items: %, 3 seeds": "检索一项，训练时有 4 至 16 项：%，3 个种子",
+    **{
+        f"{name}, {score}": f"{name}，{words}"
+        for name in ("softmax", "entmax", "sparsemax")
+        for score, words in (("scores within ±5", "评分在 ±5 之内"), ("learned scores", "学得的评分"))
+    },
+    **{
+        f"{quantity}, {items} items": f"{words}，{items} 项"
+        for items in (16, 64, 256, 1024)
+        for quantity, words in (
+            ("right", "答对"),
+            ("weight at the right item", "正确一项的权重"),
+            ("share of the greatest entropy", "熵占最大熵的比例"),
+        )
+    },
     "inversion invert: exact, 3 seeds": "逆序：完全一致的百分比，3 个种子",
     "no attention": "没有注意力",
     "Luong, dot": "Luong，点积",
@@ -175,10 +192,16 @@ def render_claim(result: dict[str, Any], language: str) -> str:
 
 def render_table(result: dict[str, Any], language: str) -> str:
     """Return the rows of a comparison, or the runs of a task, as a table with what it was measured on."""
+    from benchmarks.formats import tabulate_rows
+
     median, least, most, origin = HEADS[language]
     if "found" in result:
         title, rows = localize(result["found"]["title"], language), result["found"]["rows"]
-        lines = [f"| {title} | {median} | {least} | {most} |", "|---|---|---|---|"]
+        if any("; " in row["name"] for row in rows):
+            lines = tabulate_rows(rows, partial(localize, language=language))
+            rows, lines[0] = [], lines[0].replace("| |", f"| {title}: {SPREAD[language]} |", 1)
+        else:
+            lines = [f"| {title} | {median} | {least} | {most} |", "|---|---|---|---|"]
         for row in rows:
             values = row["values"]
             numbers = (statistics.median(values), min(values), max(values))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 
 from regard.compute.timing import Spread
 from regard.inspect.draw.ranges import draw_ranges
+from regard.inspect.draw.seed_curves import draw_seed_curves
 from regard.models.complexity import (
     WIDTH,
     LayerCost,
@@ -20,8 +22,8 @@ from regard.models.complexity import (
     measure_cost,
     measure_longest_path,
 )
-from regard.tasks import noisy_retrieval, norm_depths
-from regard.tasks.comparison import COMPARISONS, Claim, compare_variants, describe_findings
+from regard.tasks import noisy_retrieval, norm_depths, relevant_item
+from regard.tasks.comparison import COMPARISONS, ITEMS, SHARPNESS, Claim, compare_variants, describe_findings
 
 Regard = Callable[..., Any]
 FINDINGS = {"none": [10.0, 5.0, 20.0], "global": [50.0, 60.0, 40.0], "local": [90.0, 45.0, 95.0]}
@@ -86,6 +88,7 @@ def test_layers_are_compared_with_a_picture(regard: Regard) -> None:
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_every_comparison_runs_from_every_seed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(norm_depths, "measure_norm", partial(norm_depths.measure_norm, steps=2))
+    monkeypatch.setattr(relevant_item, "measure_normalizer", partial(relevant_item.measure_normalizer, steps=2))
     monkeypatch.setattr(noisy_retrieval, "measure_score", partial(noisy_retrieval.measure_score, few=2, many=2))
     short = {"training.stop.steps": "2", "data.items": "100"}
     comparison = COMPARISONS[name]
@@ -125,6 +128,38 @@ def test_a_trained_retriever_finds_the_label_of_the_nearest_key() -> None:
         for steps in (400, 0)
     )
     assert trained > 90 > 25 > new
+
+
+def test_many_items_outweigh_one_under_a_softmax_of_bounded_scores_only() -> None:
+    found = {}
+    for kind in ("bounded softmax", "bounded sparsemax"):
+        measured = relevant_item.measure_normalizer(kind, 1, steps=300)
+        found[kind] = dict(zip([f"{name} {items}" for name in SHARPNESS for items in ITEMS], measured, strict=True))
+    soft, sparse = found.values()
+    assert soft["right 16"] > 90 > 30 > soft["right 1024"]
+    assert sparse["right 1024"] > 90
+    assert soft["weight at the right item 1024"] < 15 < 80 < sparse["weight at the right item 1024"]
+    assert soft["share of the greatest entropy 1024"] > 80 > 15 > sparse["share of the greatest entropy 1024"]
+
+
+def test_what_the_crowd_says_tells_nothing_about_the_right_label() -> None:
+    crowd = relevant_item.draw_crowd(4000, 5, torch.Generator().manual_seed(2))
+    each, said = torch.arange(4000), crowd.value.argmax(-1)
+    assert torch.equal(said[each, crowd.place], crowd.label)
+    others = said[each, (crowd.place + 1) % 5]
+    assert torch.equal(others, said[each, (crowd.place + 2) % 5])
+    assert abs(float((others == crowd.label).double().mean()) - 1 / relevant_item.LABELS) < 0.03
+    assert torch.equal(torch.cdist(crowd.query[:, None], crowd.key)[:, 0].argmin(-1), crowd.place)
+
+
+def test_curves_of_seeds_are_drawn_against_a_number() -> None:
+    names = [f"{name}; {own}" for name, own in product(("a, x", "a, y"), "pqrs")]
+    rows = {name: [float(place), place + 2.0] for place, name in enumerate(names)}
+    figure = draw_seed_curves(rows, {"one": (2, 4), "two": (3, 9)}, "items")
+    assert [axes.get_title() for axes in figure.axes[:2]] == ["one", "two"]
+    drawn = [[(list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines] for axes in figure.axes[:2]]
+    assert drawn == [[([2, 4], [1, 2]), ([2, 4], [5, 6])], [([3, 9], [3, 4]), ([3, 9], [7, 8])]]
+    assert [line.get_linestyle() for line in figure.axes[0].lines] == ["-", "--"]
 
 
 def test_the_values_of_seeds_are_drawn() -> None:

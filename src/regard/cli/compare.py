@@ -11,7 +11,12 @@ from regard.cli.output import JsonFlag, open_console
 from regard.errors import wrong
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.figure import Figure
+
     from regard.models.complexity import CostCurve
+    from regard.tasks.comparison import Comparison
 
 # The quantities of layers: what they are called in a table, and the unit of the numbers there.
 UNITS = {
@@ -21,7 +26,15 @@ UNITS = {
     "steps in a row": ("steps in a row", 1),
 }
 What = Literal[
-    "layers", "length", "scores", "norms", "bahdanau-luong", "soft-hard", "global-local", "global-local-inverted"
+    "layers",
+    "length",
+    "scores",
+    "normalizers",
+    "norms",
+    "bahdanau-luong",
+    "soft-hard",
+    "global-local",
+    "global-local-inverted",
 ]
 
 
@@ -104,7 +117,6 @@ def format_number(value: float) -> str:
 
 def compare_mechanisms(what: str, seeds: int, as_json: bool, options: FigureOptions) -> None:
     """Train each mechanism from several seeds, then draw and print the median and the range of its metric."""
-    from regard.inspect.draw.ranges import draw_ranges
     from regard.tasks.comparison import COMPARISONS, compare_variants, describe_findings
 
     options.check()
@@ -119,11 +131,23 @@ def compare_mechanisms(what: str, seeds: int, as_json: bool, options: FigureOpti
         rows.append({"name": row.name, "values": row.values, "seconds": row.seconds.median})
     values = {row["name"]: row["values"] for row in rows}
     if options.output is not None:
-        figure = draw_ranges(values, comparison.metric, options.choose_title(), language=options.language)
-        options.save(figure, announced=not as_json)
+        options.save(draw_comparison(values, comparison, options), announced=not as_json)
     seen = describe_findings(values, comparison)
     if as_json:
         print(json.dumps({"title": title, "rows": rows, "note": seen}))
     else:
         console.print(table)
         console.print(f"\n{seen}")
+
+
+def draw_comparison(
+    values: "Mapping[str, Sequence[float]]", comparison: "Comparison", options: FigureOptions
+) -> "Figure":
+    """Draw the values of all rows: against a number if the comparison has one, else a line of dots for each row."""
+    from regard.inspect.draw.ranges import draw_ranges
+    from regard.inspect.draw.seed_curves import draw_seed_curves
+
+    if comparison.curves:
+        curves = {f"{quantity}, {comparison.metric}": numbers for quantity, numbers in comparison.curves.items()}
+        return draw_seed_curves(values, curves, comparison.axis, options.choose_title(), language=options.language)
+    return draw_ranges(values, comparison.metric, options.choose_title(), language=options.language)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import NamedTuple
 
 from regard.compute.timing import Spread, summarize
@@ -32,6 +33,9 @@ SETS = (
     *(f"width {width}, 400 updates" for width in (16, 64, 512)),
     *(f"{keys} keys, 3000 updates" for keys in (16, 32, 64)),
 )
+ITEMS = (16, 64, 256, 1024)
+SHARPNESS = ("right", "weight at the right item", "share of the greatest entropy")
+BOUNDED, LEARNT = "scores within ±5", "learned scores"
 
 
 class Variant(NamedTuple):
@@ -64,6 +68,8 @@ class Comparison(NamedTuple):
     measure: Callable[[str, int], Sequence[float]] | None = None
     note: str = ""  # what to look at
     claims: Sequence[Claim] = ()  # what may be seen
+    curves: Mapping[str, Sequence[int]] = MappingProxyType({})  # quantity → the numbers that its sets are drawn over
+    axis: str = ""  # what those numbers are
 
 
 def measure_agreement(estimator: str, seed: int) -> list[float]:
@@ -78,6 +84,13 @@ def measure_retrieval(score: str, seed: int) -> list[float]:
     from regard.tasks.noisy_retrieval import measure_score
 
     return measure_score(score, seed)
+
+
+def measure_sharpness(kind: str, seed: int) -> list[float]:
+    """Call `measure_normalizer`, which is imported only when it is needed."""
+    from regard.tasks.relevant_item import measure_normalizer
+
+    return measure_normalizer(kind, seed)
 
 
 def measure_depths(kind: str, seed: int) -> list[float]:
@@ -125,8 +138,8 @@ COMPARISONS: Mapping[str, Comparison] = {
             Claim(
                 "scaled-dot; width 512, 400 updates",
                 "dot; width 512, 400 updates",
-                "Without the division by √d the first scores of wide vectors have a deviation of √512, about 23: "
-                "softmax is all but one-hot, and learns more slowly.",
+                "Without the division by √d, learning from wide vectors is slower here; why, this comparison does not "
+                "measure.",
             ),
             Claim(
                 "location; 16 keys, 3000 updates",
@@ -135,6 +148,37 @@ COMPARISONS: Mapping[str, Comparison] = {
                 "the same everywhere.",
             ),
         ],
+    ),
+    "normalizers": Comparison(
+        "retrieval",
+        "of one item, trained on 4 to 16 items",
+        [f"{quantity}, {items} items" for quantity in SHARPNESS for items in ITEMS],
+        "%",
+        [
+            Variant(f"{normalizer}, {words}", f"{score} {normalizer}", {})
+            for score, words in (("bounded", BOUNDED), ("learned", LEARNT))
+            for normalizer in ("softmax", "entmax", "sparsemax")
+        ],
+        measure_sharpness,
+        claims=[
+            Claim(
+                f"softmax, {BOUNDED}; right, 16 items",
+                f"softmax, {BOUNDED}; right, 1024 items",
+                "A softmax of bounded scores gives each item some weight, so that many items together outweigh one.",
+            ),
+            Claim(
+                f"sparsemax, {BOUNDED}; right, 1024 items",
+                f"softmax, {BOUNDED}; right, 1024 items",
+                "An item whose score is far enough below the best has a weight of 0, however many there are.",
+            ),
+            Claim(
+                f"softmax, {LEARNT}; right, 1024 items",
+                f"softmax, {BOUNDED}; right, 1024 items",
+                "If scores may grow in training, softmax is sharp enough for this many.",
+            ),
+        ],
+        curves=dict.fromkeys(SHARPNESS, ITEMS),
+        axis="items",
     ),
     "norms": Comparison(
         "sequences said backwards,",

@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from regard.algebra.catalog import Sizes
 from regard.layers.positions import Sinusoidal
 from regard.tasks.mechanisms import build_catalog_mechanism
+from regard.tasks.small_training import TEST_SEED, train_on_batches
 
 LABELS, POSITION = 8, 32  # labels, and numbers of a position
 SHORTEST, LONGEST = 4, 16  # keys in training
-TESTED, TEST_SEED = 1000, 10**6  # queries of a test, and the seed that draws them
+TESTED = 1000  # queries of a test
 WIDTHS, LENGTHS = (16, 64, 512), (16, 32, 64)
 FEW, MANY = 400, 3000  # updates
 
@@ -61,15 +62,14 @@ class Retriever(nn.Module):
 def train_retriever(task: RetrievalTask, width: int, score: str, steps: int, seed: int) -> Retriever:
     """Train by Adam on batches of 32 queries, each batch with some number of keys."""
     torch.manual_seed(seed)
-    model, generator = Retriever(task, width, score), torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    for _ in range(steps):
+    model = Retriever(task, width, score)
+
+    def draw(generator: torch.Generator) -> tuple[tuple[Tensor, Tensor, Tensor], Tensor]:
         keys = int(torch.randint(SHORTEST, LONGEST + 1, (1,), generator=generator))
         query, key, value, label = task.draw(32, keys, generator)
-        loss = nn.functional.cross_entropy(model(query, key, value), label)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        return (query, key, value), label
+
+    train_on_batches(model, draw, seed, steps, rate=1e-3)
     return model
 
 

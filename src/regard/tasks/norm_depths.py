@@ -5,11 +5,12 @@ from torch import Tensor, nn
 
 from regard.layers import EncoderBlock, PostNorm, PreNorm
 from regard.layers.positions import Sinusoidal
+from regard.tasks.small_training import TEST_SEED, train_on_batches
 
 DEPTHS = (1, 4, 12)
 SYMBOLS, LENGTH, SIZE = 10, 12, 32
 STEPS, RATE = 300, 2e-3  # updates, without a warm-up
-TESTED, TEST_SEED = 500, 10**6  # sequences of a test, and the seed that draws them
+TESTED = 500  # sequences of a test
 RESIDUALS = {"pre-norm": PreNorm, "post-norm": PostNorm}
 
 
@@ -29,20 +30,19 @@ class Stack(nn.Module):
         for block in self.blocks:
             stream = block(stream)
         found: Tensor = self.letter(self.norm(stream))
-        return found
+        return found.transpose(1, 2)  # letters before positions, as cross_entropy has it
 
 
 def train_stack(kind: str, depth: int, seed: int, steps: int) -> Stack:
     """Train by Adam at a constant rate on batches of 32 sequences."""
     torch.manual_seed(seed)
-    model, generator = Stack(kind, depth), torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
-    for _ in range(steps):
+    model = Stack(kind, depth)
+
+    def draw(generator: torch.Generator) -> tuple[tuple[Tensor], Tensor]:
         letters = torch.randint(SYMBOLS, (32, LENGTH), generator=generator)
-        loss = nn.functional.cross_entropy(model(letters).flatten(0, 1), letters.flip(1).flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        return (letters,), letters.flip(1)
+
+    train_on_batches(model, draw, seed, steps, RATE)
     return model
 
 
@@ -53,6 +53,6 @@ def measure_norm(kind: str, seed: int, steps: int = STEPS) -> list[float]:
     for depth in DEPTHS:
         model = train_stack(kind, depth, seed, steps)
         with torch.no_grad():
-            right = model(letters).argmax(-1) == letters.flip(1)
+            right = model(letters).argmax(1) == letters.flip(1)
         accuracies.append(100 * float(right.double().mean()))
     return accuracies
