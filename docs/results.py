@@ -89,6 +89,24 @@ CHINESE = {
     "cosine": "余弦",
     "gaussian": "高斯核",
     "location": "基于位置",
+    "sequences said backwards, 300 updates without a warm-up: % of letters right, 3 seeds": "逆序，更新 300 "
+    "次，没有预热：答对的字母百分比，3 个种子",
+    "norm first": "规范化在前",
+    "norm last": "规范化在后",
+    **{f"{depth} block{'s' * (depth > 1)}": f"{depth} 块" for depth in (1, 4, 12)},
+    "sequences of 2 to 24 letters said backwards, 1500 updates: % of letters right, 3 seeds": "2 至 24 "
+    "个字母逆序，更新 1500 次：答对的字母百分比，3 个种子",
+    "layer norm": "层规范化",
+    "batch norm": "批量规范化",
+    "batch norm, statistics of the tested batch": "批量规范化，用测试批次的统计量",
+    **{
+        f"{batches}: {own}": f"{words}：{length}"
+        for batches, words in (
+            ("trained on mixed batches", "批次中长度混合"),
+            ("trained on batches of one length", "每批一种长度"),
+        )
+        for own, length in (("lengths 2 to 24", "长度 2 至 24"), ("length 12", "长度 12"))
+    },
     "retrieval of one item, trained on 4 to 16 items: %, 3 seeds": "检索一项，训练时有 4 至 16 项：%，3 个种子",
     **{
         f"{name}, {score}": f"{name}，{words}"

@@ -22,8 +22,9 @@ from regard.models.complexity import (
     measure_cost,
     measure_longest_path,
 )
-from regard.tasks import noisy_retrieval, norm_depths, relevant_item
-from regard.tasks.comparison import COMPARISONS, ITEMS, SHARPNESS, Claim, compare_variants, describe_findings
+from regard.tasks import noisy_retrieval, norm_depths, norm_lengths, relevant_item
+from regard.tasks.comparison import Claim, compare_variants, describe_findings
+from regard.tasks.known_comparisons import COMPARISONS, ITEMS, SHARPNESS
 
 Regard = Callable[..., Any]
 FINDINGS = {"none": [10.0, 5.0, 20.0], "global": [50.0, 60.0, 40.0], "local": [90.0, 45.0, 95.0]}
@@ -88,6 +89,7 @@ def test_layers_are_compared_with_a_picture(regard: Regard) -> None:
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_every_comparison_runs_from_every_seed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(norm_depths, "measure_norm", partial(norm_depths.measure_norm, steps=2))
+    monkeypatch.setattr(norm_lengths, "measure_norm_lengths", partial(norm_lengths.measure_norm_lengths, steps=2))
     monkeypatch.setattr(relevant_item, "measure_normalizer", partial(relevant_item.measure_normalizer, steps=2))
     monkeypatch.setattr(noisy_retrieval, "measure_score", partial(noisy_retrieval.measure_score, few=2, many=2))
     short = {"training.stop.steps": "2", "data.items": "100"}
@@ -150,6 +152,17 @@ def test_what_the_crowd_says_tells_nothing_about_the_right_label() -> None:
     assert torch.equal(others, said[each, (crowd.place + 2) % 5])
     assert abs(float((others == crowd.label).double().mean()) - 1 / relevant_item.LABELS) < 0.03
     assert torch.equal(torch.cdist(crowd.query[:, None], crowd.key)[:, 0].argmin(-1), crowd.place)
+
+
+def test_padding_and_other_sequences_change_batch_norm_only() -> None:
+    (letters, lengths), backwards = norm_lengths.draw_sequences(torch.tensor([5, 3]), torch.Generator().manual_seed(3))
+    assert torch.equal(backwards[1, :3], letters[1, :3].flip(0))
+    assert backwards[1, 3:].tolist() == [norm_lengths.IGNORED] * 2
+    for batch_norm in (False, True):
+        model = norm_lengths.Backwards(batch_norm=batch_norm)  # in training, as it begins
+        with torch.no_grad():
+            alone, beside = model(letters[1:, :3], lengths[1:]), model(letters, lengths)[1:, :, :3]
+        assert torch.allclose(alone, beside, atol=1e-5) is not batch_norm
 
 
 def test_curves_of_seeds_are_drawn_against_a_number() -> None:

@@ -31,6 +31,7 @@ What = Literal[
     "scores",
     "normalizers",
     "norms",
+    "norms-lengths",
     "bahdanau-luong",
     "soft-hard",
     "global-local",
@@ -117,7 +118,8 @@ def format_number(value: float) -> str:
 
 def compare_mechanisms(what: str, seeds: int, as_json: bool, options: FigureOptions) -> None:
     """Train each mechanism from several seeds, then draw and print the median and the range of its metric."""
-    from regard.tasks.comparison import COMPARISONS, compare_variants, describe_findings
+    from regard.tasks.comparison import compare_variants, describe_findings
+    from regard.tasks.known_comparisons import COMPARISONS
 
     options.check()
     comparison, console = COMPARISONS[what], open_console()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from regard import attend
 from regard.algebra.normalizers import Entmax, Normalizer, Softmax, Sparsemax
 from regard.algebra.scores import Cosine, ScaledDot, Score
-from regard.tasks.comparison import ITEMS, SHARPNESS
+from regard.tasks.known_comparisons import ITEMS, SHARPNESS
 from regard.tasks.small_training import TEST_SEED, train_on_batches
 
 LABELS, WIDTH, NOISE = 8, 32, 0.5  # labels, numbers of a key, and the deviation of the noise of a query
