@@ -91,6 +91,8 @@ def render_mechanisms(one: ComparisonResult) -> str:
     note = [one.found["note"], ""] if one.found.get("note") else []
     if several:
         note.insert(0, f"Median of seeds (smallest–largest). {describe_seconds(found)}\n")
+    if one.found.get("example"):
+        note += ["```text", *one.found["example"], "```", ""]
     picture = f"![dots: seeds; bars: medians](../benchmarks/results/{name_picture(one.name)})"
     return "\n".join(
         [f"## {one.name}", "", one.found["title"] + ".", "", *rows, "", *note, picture, "", describe_setting(one), ""]
@@ -106,10 +108,16 @@ def describe_seconds(rows: list[dict[str, Any]]) -> str:
 def render_layers(one: ComparisonResult) -> str:
     """A table for each quantity, and the picture of all."""
     # Imported here: it needs torch, and nothing else in this file does.
-    from regard.models.complexity import FORMULAS
+    from regard.models.layer_kinds import FORMULAS, RADIUS
 
     lengths, parts = one.found["lengths"], ["## layers", ""]
-    parts += ["Convolution (k = 3), recurrence and self-attention of equal parameters, beside the formulas.", ""]
+    parts += [
+        f"Convolution (k = {one.found['kernel']}; dilated: k to the power of l apart in layer l), recurrence, "
+        f"self-attention, a window of {RADIUS} positions at each side and linear attention, of equal parameters, "
+        "beside the formulas. "
+        "The longest path counts the layers of a stack until the last position sees the first, times the steps in one.",
+        "",
+    ]
     for quantity, (title, unit) in UNITS.items():
         columns = ["", "d", *(f"n = {length:,}" for length in lengths), "formula"]
         parts += [f"**{title}**", "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]

@@ -107,6 +107,15 @@ CHINESE = {
         )
         for own, length in (("lengths 2 to 24", "长度 2 至 24"), ("length 12", "长度 12"))
     },
+    "next vector by three rules: squared error, 3 seeds": "下一个向量，三种规则：平方误差，3 个种子",
+    "the last vector again": "重复最后一个向量",
+    "the mean of all vectors": "所有向量的平均",
+    "the mean, then V: no attention": "平均后乘 V：没有注意力",
+    "seven steps: no embedding, gradient descent": "七个步骤：没有嵌入，梯度下降",
+    "the task: embedding, positions, Adam": "完整任务：嵌入、位置编码、Adam",
+    "retrieval": "检索",
+    "rotation": "旋转",
+    "linear": "线性",
     "retrieval of one item, trained on 4 to 16 items: %, 3 seeds": "检索一项，训练时有 4 至 16 项：%，3 个种子",
     **{
         f"{name}, {score}": f"{name}，{words}"

@@ -13,49 +13,50 @@ import torch
 from regard.compute.timing import Spread
 from regard.inspect.draw.ranges import draw_ranges
 from regard.inspect.draw.seed_curves import draw_seed_curves
-from regard.models.complexity import (
-    WIDTH,
-    LayerCost,
-    build_curve,
-    build_layers,
-    estimate_exponent,
-    measure_cost,
-    measure_longest_path,
-)
+from regard.models.complexity import LayerCost, build_curve, estimate_exponent, measure_cost, measure_longest_path
+from regard.models.layer_kinds import KERNEL, RADIUS, SelfAttention, build_layers
 from regard.tasks import noisy_retrieval, norm_depths, norm_lengths, relevant_item
 from regard.tasks.comparison import Claim, compare_variants, describe_findings
 from regard.tasks.known_comparisons import COMPARISONS, ITEMS, SHARPNESS
+from regard.tasks.next_vector import plain_steps
 
 Regard = Callable[..., Any]
 FINDINGS = {"none": [10.0, 5.0, 20.0], "global": [50.0, 60.0, 40.0], "local": [90.0, 45.0, 95.0]}
 
 
-def test_paths_steps_and_operations_are_those_of_the_formulas() -> None:
-    for name, (layer, width) in build_layers(1024).items():
-        costs = [measure_cost(layer, width, length) for length in (9, 17)]
-        steps, paths = [one.steps for one in costs], [one.path for one in costs]
-        if name == "convolution":
-            reach = (WIDTH - 1) // 2
-            assert (steps, paths) == ([1, 1], [8 // reach, 16 // reach])
-            assert costs[1].operations == 2 * WIDTH * 17 * width**2
-        elif name == "recurrence":
-            assert (steps, paths) == ([9, 17], [9, 17])
-            assert costs[1].operations == 2 * 2 * 17 * width**2
-        else:
-            assert (steps, paths) == ([1, 1], [1, 1])
-            assert costs[1].operations == 2 * 4 * 17 * width**2 + 2 * 2 * 17**2 * width
-    layer, width = build_layers(1024)["self-attention"]
-    assert (
-        estimate_exponent((512, 1024), [float(measure_cost(layer, width, length).operations) for length in (512, 1024)])
-        > 1.9
-    )
+@pytest.mark.parametrize("kernel", [KERNEL, 5])
+def test_paths_steps_and_operations_are_those_of_the_formulas(kernel: int) -> None:
+    n, near = 41, 2 * RADIUS + 1
+    for name, (layer, d) in build_layers(1024, kernel).items():
+        shared, table = 2 * 4 * n * d**2, 2 * 2 * n**2 * d
+        path, steps, operations = {
+            "convolution": (-(-(n - 1) // (kernel // 2)), 1, 2 * kernel * n * d**2),
+            "dilated convolution": (4 if kernel == 3 else 3, 1, 2 * kernel * n * d**2),
+            "recurrence": (n, n, 2 * 2 * n * d**2),
+            "self-attention": (1, 1, shared + table),
+            "window": (3, 1, shared + 2 * 2 * n * near * d),
+            "linear attention": (1, 1, shared + 2 * 2 * n * d**2 + 2 * n * d),
+        }[name]
+        cost = measure_cost(layer, d, n)
+        assert (name, cost.path, cost.steps, cost.operations) == (name, path, steps, operations)
+
+
+def test_attention_that_is_written_out_is_what_is_timed() -> None:
+    for layer, width in build_layers(256).values():
+        sequence = torch.randn(2, 53, width)
+        if isinstance(layer, SelfAttention):
+            assert torch.allclose(layer(sequence), layer.write_out(sequence), atol=1e-5)
 
 
 def test_a_long_path_is_walked_to_its_end() -> None:
     """A gradient would have vanished on the way, and each layer more would have cost all before it again."""
-    for name, expected in (("convolution", 1299), ("recurrence", 1300), ("self-attention", 1)):
+    paths = {"convolution": 1299, "recurrence": 1300, "self-attention": 1, "dilated convolution": 7, "window": 82}
+    for name, expected in paths.items():
         layer, width = build_layers(48)[name]
         assert measure_longest_path(layer, torch.randn(1, 1300, width)) == expected
+    layer, width = build_layers(1024)["self-attention"]
+    costs = [float(measure_cost(layer, width, length).operations) for length in (512, 1024)]
+    assert estimate_exponent((512, 1024), costs) > 1.9
 
 
 def test_layers_have_equal_parameters() -> None:
@@ -66,12 +67,12 @@ def test_layers_have_equal_parameters() -> None:
 def test_the_lines_of_the_formulas_grow_as_they_say_and_meet_what_was_measured() -> None:
     costs = [LayerCost(length, Spread(7.0, 7.0, 7.0, 1), 3 * length, length, 1) for length in (16, 64)]
     for name, growth in (
-        ("convolution", [4, 4, 4, 1]),
-        ("recurrence", [4, 4, 4, 4]),
-        ("self-attention", [16, 16, 1, 1]),
+        ("convolution", [4, 4, 4, 1, 4]),
+        ("recurrence", [4, 4, 4, 4, 1]),
+        ("self-attention", [16, 16, 1, 1, 4]),
     ):
         drawn = build_curve(name, 11, costs)
-        assert [lines[-1] for lines in drawn.expected.values()] == [7, 192, 64, 1]
+        assert [lines[-1] for lines in drawn.expected.values()] == [7, 192, 64, 1, 64]
         assert [lines[1] / lines[0] for lines in drawn.expected.values()] == pytest.approx(growth)
 
 
@@ -82,6 +83,8 @@ def test_layers_are_compared_with_a_picture(regard: Regard) -> None:
     assert "<svg" in Path("c.svg").read_text()
     found = json.loads(regard("compare", "--parameters", 256, "--lengths", 8, "--lengths", 4, "--json").output)
     assert (found["lengths"], found["layers"]["recurrence"]["longest path"]) == ([4, 8], [4, 8])
+    even = regard("compare", "--kernel", 4)
+    assert "--kernel: got 4, expected an odd number from 3; fix: write --kernel 3\n" in even.errors
     refused = regard("compare", "--lengths", 4)
     assert "--lengths: got (4,), expected at least two numbers above 1; fix: write --lengths 16 64\n" in refused.errors
 
@@ -90,6 +93,7 @@ def test_layers_are_compared_with_a_picture(regard: Regard) -> None:
 def test_every_comparison_runs_from_every_seed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(norm_depths, "measure_norm", partial(norm_depths.measure_norm, steps=2))
     monkeypatch.setattr(norm_lengths, "measure_norm_lengths", partial(norm_lengths.measure_norm_lengths, steps=2))
+    monkeypatch.setattr(plain_steps, "measure_plain_steps", partial(plain_steps.measure_plain_steps, steps=2))
     monkeypatch.setattr(relevant_item, "measure_normalizer", partial(relevant_item.measure_normalizer, steps=2))
     monkeypatch.setattr(noisy_retrieval, "measure_score", partial(noisy_retrieval.measure_score, few=2, many=2))
     short = {"training.stop.steps": "2", "data.items": "100"}
@@ -163,6 +167,19 @@ def test_padding_and_other_sequences_change_batch_norm_only() -> None:
         with torch.no_grad():
             alone, beside = model(letters[1:, :3], lengths[1:]), model(letters, lengths)[1:, :, :3]
         assert torch.allclose(alone, beside, atol=1e-5) is not batch_norm
+
+
+def test_the_seven_steps_that_are_printed_are_those_of_attention() -> None:
+    torch.manual_seed(2)
+    vectors, wanted, model = torch.randn(5, 3), torch.randn(3), plain_steps.PlainSteps(3).requires_grad_(False)
+    steps = list(model.trace(vectors, wanted))
+    assert [step.numbers.shape for step in steps] == [(5, 3), (3,), (5,), (5,), (3,), (3,), ()]
+    assert torch.allclose(steps[5].numbers, model(vectors), atol=1e-6)
+    assert float(steps[3].numbers.sum()) == pytest.approx(1)
+    lines = plain_steps.describe_steps(steps=1)
+    assert [line[0] for line in lines] == list("1234567")
+    found = [plain_steps.measure_plain_steps("retrieval", 1, 600, attention=attention) for attention in (True, False)]
+    assert found[0] < 0.1 < 0.5 < found[1]
 
 
 def test_curves_of_seeds_are_drawn_against_a_number() -> None:

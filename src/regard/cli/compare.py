@@ -24,6 +24,7 @@ UNITS = {
     "operations": ("operations, millions", 1e6),
     "longest path": ("longest path", 1),
     "steps in a row": ("steps in a row", 1),
+    "positions at once": ("positions at once (parallelism)", 1),
 }
 What = Literal[
     "layers",
@@ -32,6 +33,7 @@ What = Literal[
     "normalizers",
     "norms",
     "norms-lengths",
+    "next-vector",
     "bahdanau-luong",
     "soft-hard",
     "global-local",
@@ -43,20 +45,24 @@ def compare(
     what: What = "layers",
     *,
     parameters: int = 16384,
+    kernel: int = 3,
     lengths: Annotated[tuple[int, ...], Parameter(consume_multiple=True, negative="")] = (16, 64, 256, 1024),
     seeds: int = 3,
     as_json: JsonFlag = False,
     figure_options: FigureFlags = None,
 ) -> None:
-    """Compare convolution, recurrence and self-attention at equal parameters, or mechanisms on one task.
+    """Compare convolution, recurrence and kinds of attention at equal parameters, or mechanisms on one task.
 
     Parameters
     ----------
     what
-        layers: time, operations, longest path and steps in a row against the length, beside the formulas. Others:
+        layers: time, operations, longest path, steps in a row and parallelism against the length, beside the
+        formulas. Others:
         mechanisms that are trained on one task from several seeds; soft-hard: the gradients of hard attention.
     parameters
         Of each layer, about.
+    kernel
+        Positions under the filter of the convolutions, an odd number.
     lengths
         Of the sequences that layers are given.
     seeds
@@ -67,21 +73,24 @@ def compare(
     if seeds < 1:
         raise wrong("--seeds", seeds, "at least 1", "write --seeds 3")
     if what == "layers":
-        compare_layers(parameters, lengths, as_json, figure_options or FigureOptions())
+        compare_layers((parameters, kernel), lengths, as_json, figure_options or FigureOptions())
     else:
         compare_mechanisms(what, seeds, as_json, figure_options or FigureOptions())
 
 
-def compare_layers(parameters: int, lengths: tuple[int, ...], as_json: bool, options: FigureOptions) -> None:
-    """Measure each kind of layer at each length, then draw and print it beside its formulas."""
+def compare_layers(sizes: tuple[int, int], lengths: tuple[int, ...], as_json: bool, options: FigureOptions) -> None:
+    """Measure each kind of layer of some parameters and kernel at each length, then draw and print it with formulas."""
     from regard.inspect.draw.complexity import draw_complexity
     from regard.models.complexity import measure_curves
 
     if len(lengths) < 2 or min(lengths) < 2:
         raise wrong("--lengths", lengths, "at least two numbers above 1", "write --lengths 16 64")
+    parameters, kernel = sizes
+    if kernel < 3 or kernel % 2 == 0:
+        raise wrong("--kernel", kernel, "an odd number from 3", "write --kernel 3")
     options.check()
     lengths = tuple(sorted(set(lengths)))
-    curves = measure_curves(parameters, lengths)
+    curves = measure_curves(parameters, lengths, kernel)
     measured = {name: curve.measured for name, curve in curves.items()}
     if options.output is not None:
         expected = {name: curve.expected for name, curve in curves.items()}
@@ -89,14 +98,15 @@ def compare_layers(parameters: int, lengths: tuple[int, ...], as_json: bool, opt
         options.save(figure, announced=not as_json)
     if as_json:
         widths = {name: curve.width for name, curve in curves.items()}
-        print(json.dumps({"lengths": lengths, "widths": widths, "layers": measured}))
+        print(json.dumps({"lengths": lengths, "kernel": kernel, "widths": widths, "layers": measured}))
     else:
         show_layers(lengths, curves)
 
 
 def show_layers(lengths: tuple[int, ...], curves: "dict[str, CostCurve]") -> None:
     """Print a table for each quantity."""
-    from regard.models.complexity import FORMULAS, estimate_exponent
+    from regard.models.complexity import estimate_exponent
+    from regard.models.layer_kinds import FORMULAS
 
     console, columns = open_console(), ("", "d", *(f"n = {length}" for length in lengths), "formula")
     for quantity, (title, unit) in UNITS.items():
@@ -135,10 +145,12 @@ def compare_mechanisms(what: str, seeds: int, as_json: bool, options: FigureOpti
     if options.output is not None:
         options.save(draw_comparison(values, comparison, options), announced=not as_json)
     seen = describe_findings(values, comparison)
+    shown = list(comparison.example()) if comparison.example else []
     if as_json:
-        print(json.dumps({"title": title, "rows": rows, "note": seen}))
+        print(json.dumps({"title": title, "rows": rows, "note": seen, **({"example": shown} if shown else {})}))
     else:
         console.print(table)
+        console.print("".join(f"\n{line}" for line in shown), highlight=False, end="\n" if shown else "")
         console.print(f"\n{seen}")
 
 

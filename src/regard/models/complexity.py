@@ -1,21 +1,17 @@
-"""The cost of one layer against the length of its sequence: convolution, recurrence, self-attention.
-
-At equal parameters the widths differ: a convolution has k·d² numbers, a recurrent layer 2·d², self-attention 4·d².
-"""
+"""The cost of one layer against the length of its sequence, measured: convolution, recurrence, kinds of attention."""
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from regard.compute.attend import attend
 from regard.compute.timing import Spread, summarize
+from regard.models.layer_kinds import FORMULAS, KERNEL, DilatedConvolution, Recurrence, SelfAttention, build_layers
 
-WIDTH = 3  # positions under the filter of the convolution
 ROUNDS = 7
 
 
@@ -29,13 +25,6 @@ class LayerCost(NamedTuple):
     steps: int
 
 
-class Formula(NamedTuple):
-    """How something grows with the length n at the width d, in words and as a function of both."""
-
-    text: str
-    compute: Callable[[int, int], float]
-
-
 class CostCurve(NamedTuple):
     """One kind of layer over all lengths: what was measured, and the formulas, scaled to meet it at the last length."""
 
@@ -44,105 +33,32 @@ class CostCurve(NamedTuple):
     expected: Mapping[str, list[float]]
 
 
-def build_formulas(operations: Formula, path: Formula, steps: Formula) -> Mapping[str, Formula]:
-    """Return the formulas of all measured quantities."""
-    return {"seconds": operations, "operations": operations, "longest path": path, "steps in a row": steps}
-
-
-ONE, ALL = Formula("1", lambda n, d: 1), Formula("n", lambda n, d: n)
-FORMULAS = {
-    "convolution": build_formulas(
-        Formula("k n d²", lambda n, d: WIDTH * n * d * d), Formula("n / k", lambda n, d: n / WIDTH), ONE
-    ),
-    "recurrence": build_formulas(Formula("n d²", lambda n, d: n * d * d), ALL, ALL),
-    "self-attention": build_formulas(Formula("n² d", lambda n, d: n * n * d), ONE, ONE),
-}
-
-
-class Convolution(nn.Module):
-    """Each position sees its neighbors."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.layer = nn.Conv1d(size, size, WIDTH, padding=WIDTH // 2)
-
-    def forward(self, sequence: Tensor) -> Tensor:
-        found: Tensor = self.layer(sequence.transpose(1, 2)).transpose(1, 2)
-        return found
-
-
-class Recurrence(nn.Module):
-    """Each position sees the state that the one before it left; written out, so that its steps can be counted."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.cell = nn.RNNCell(size, size)
-        self.steps = 0
-
-    def forward(self, sequence: Tensor) -> Tensor:
-        state, states = sequence.new_zeros(len(sequence), sequence.shape[-1]), []
-        self.steps = 0
-        for vector in sequence.unbind(1):
-            state = self.cell(vector, state)
-            states.append(state)
-            self.steps += 1
-        return torch.stack(states, dim=1)
-
-
-class SelfAttention(nn.Module):
-    """Each position sees all. Written out (`eager`), its operations can be counted; fused, torch counts none."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.inward, self.outward = nn.Linear(size, 3 * size, bias=False), nn.Linear(size, size, bias=False)
-        self.backend: Literal["auto", "eager"] = "auto"
-
-    def forward(self, sequence: Tensor) -> Tensor:
-        query, key, value = self.inward(sequence).chunk(3, dim=-1)
-        found: Tensor = self.outward(attend(query, key, value, backend=self.backend).output)
-        return found
-
-
-def build_layers(parameters: int) -> Mapping[str, tuple[nn.Module, int]]:
-    """Return a layer of each kind with the width at which it has about so many parameters.
-
-    >>> {name: width for name, (_, width) in build_layers(16_384).items()}
-    {'convolution': 74, 'recurrence': 90, 'self-attention': 64}
-    """
-    kinds: dict[str, tuple[Callable[[int], nn.Module], int]] = {
-        "convolution": (Convolution, WIDTH),
-        "recurrence": (Recurrence, 2),
-        "self-attention": (SelfAttention, 4),
-    }
-    widths = {name: max(2, 2 * round(math.sqrt(parameters / matrices) / 2)) for name, (_, matrices) in kinds.items()}
-    return {name: (kinds[name][0](width), width) for name, width in widths.items()}
-
-
-def measure_curves(parameters: int, lengths: Sequence[int]) -> dict[str, CostCurve]:
+def measure_curves(parameters: int, lengths: Sequence[int], kernel: int = KERNEL) -> dict[str, CostCurve]:
     """Measure the cost of each kind at each length, with one thread, so that free cores do not count."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        kinds = build_layers(parameters).items()
+        kinds = build_layers(parameters, kernel).items()
         return {
-            name: build_curve(name, width, [measure_cost(layer, width, n) for n in lengths])
+            name: build_curve(name, width, [measure_cost(layer, width, n) for n in lengths], kernel)
             for name, (layer, width) in kinds
         }
     finally:
         torch.set_num_threads(threads)
 
 
-def build_curve(name: str, width: int, costs: Sequence[LayerCost]) -> CostCurve:
+def build_curve(name: str, width: int, costs: Sequence[LayerCost], kernel: int = KERNEL) -> CostCurve:
     """Return the costs at all lengths, beside the formulas."""
     measured = {
         "seconds": [one.seconds.median for one in costs],
         "operations": [float(one.operations) for one in costs],
         "longest path": [float(one.path) for one in costs],
         "steps in a row": [float(one.steps) for one in costs],
+        "positions at once": [one.length / one.steps for one in costs],
     }
     expected = {}
     for quantity, values in measured.items():
-        formula = [FORMULAS[name][quantity].compute(one.length, width) for one in costs]
+        formula = [FORMULAS[name][quantity].compute(one.length, width, kernel) for one in costs]
         expected[quantity] = [values[-1] * value / formula[-1] for value in formula]
     return CostCurve(width, measured, expected)
 
@@ -159,12 +75,9 @@ def measure_cost(layer: nn.Module, width: int, length: int) -> LayerCost:
 
 def count_operations(layer: nn.Module, sequence: Tensor) -> int:
     """Count the multiplications and additions of matrices, as torch counts them."""
-    if isinstance(layer, SelfAttention):
-        layer.backend = "eager"
+    compute = layer.write_out if isinstance(layer, SelfAttention) else layer
     with FlopCounterMode(display=False) as counter:
-        layer(sequence)
-    if isinstance(layer, SelfAttention):
-        layer.backend = "auto"
+        compute(sequence)
     return int(counter.get_total_flops())
 
 
@@ -185,7 +98,8 @@ def measure_longest_path(layer: nn.Module, sequence: Tensor) -> int:
     stream[0, 0] = math.nan
     with torch.no_grad():
         while depth <= sequence.shape[1] and not bool(stream[0, -1].isnan().all()):
-            stream, depth = layer(stream), depth + 1
+            stream = layer(stream, depth) if isinstance(layer, DilatedConvolution) else layer(stream)
+            depth += 1
     return depth * (layer.steps if isinstance(layer, Recurrence) else 1)
 
 

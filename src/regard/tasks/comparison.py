@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from regard.compute.timing import Spread, summarize
+from regard.tasks.prediction import EvaluationReport
 from regard.tasks.registry import import_task
 from regard.training import train
 
@@ -48,6 +49,7 @@ class Comparison(NamedTuple):
     claims: Sequence[Claim] = ()  # what may be seen
     curves: Mapping[str, Sequence[int]] = MappingProxyType({})  # quantity → the numbers that its sets are drawn over
     axis: str = ""  # what those numbers are
+    example: Callable[[], Sequence[str]] | None = None  # lines that show what was compared
 
 
 class Row(NamedTuple):
@@ -89,15 +91,21 @@ def measure_variant(
 
 def train_variant(comparison: Comparison, variant: Variant, values: Mapping[str, str]) -> list[float]:
     """Train a variant, and return its metric on each set."""
-    package = import_task(comparison.task)
-    config = package.configure(variant.preset, (comparison.data,), values)
+    reports = train_task(comparison.task, comparison.data, variant.preset, values)
+    return [reports[name].metrics[comparison.metric] for name in comparison.sets]
+
+
+def train_task(name: str, data: str, preset: str | None, values: Mapping[str, str]) -> Mapping[str, EvaluationReport]:
+    """Train a task in a folder that does not last, and return what it reaches on each test set."""
+    package = import_task(name)
+    config = package.configure(preset, (data,), values)
     with TemporaryDirectory(prefix="regard-compare-") as folder:
         config = replace(config, training=replace(config.training, folder=Path(folder) / "run"))
         task = package.build_task(config)
         for _ in train(task, task.config):
             pass
-        reports = package.load(task.config, Path(folder) / "run").evaluate(None, "test")
-    return [reports[name].metrics[comparison.metric] for name in comparison.sets]
+        reports: Mapping[str, EvaluationReport] = package.load(task.config, Path(folder) / "run").evaluate(None, "test")
+    return reports
 
 
 def describe_findings(values: Mapping[str, Sequence[float]], comparison: Comparison) -> str:

@@ -1,8 +1,8 @@
 """The comparisons that `regard compare` knows by name."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from regard.tasks.comparison import Claim, Comparison, Variant
+from regard.tasks.comparison import SHARED, Claim, Comparison, Variant, train_task
 
 LEARNED = {"training.stop.epochs": "20", "training.stop.target": "none"}  # enough for all that can learn it
 GRU = LEARNED | {"model.recurrent.cell": "gru"}
@@ -26,6 +26,7 @@ SETS = (
 ITEMS = (16, 64, 256, 1024)
 SHARPNESS = ("right", "weight at the right item", "share of the greatest entropy")
 BATCHES = MIXED, ALIKE = ("trained on mixed batches", "trained on batches of one length")
+RULES = ("retrieval", "rotation", "linear")
 BOUNDED, LEARNT = "scores within ±5", "learned scores"
 
 
@@ -62,6 +63,25 @@ def measure_lengths(kind: str, seed: int) -> list[float]:
     from regard.tasks.norm_lengths import measure_norm_lengths
 
     return measure_norm_lengths(kind, seed)
+
+
+def measure_next_vector(kind: str, seed: int) -> list[float]:
+    """Return the squared error of the seven steps, plain or as the task trains them, or of a guess, for each rule."""
+    from regard.tasks.next_vector.plain_steps import measure_guess, measure_plain_steps
+
+    if kind == "task":
+        values = {**SHARED, "seed": str(seed)}
+        return [train_task("next-vector", rule, None, values)["test"].metrics["error"] for rule in RULES]
+    if kind.startswith("plain"):
+        return [measure_plain_steps(rule, seed, attention=kind == "plain") for rule in RULES]
+    return [measure_guess(kind, rule) for rule in RULES]
+
+
+def show_seven_steps() -> Sequence[str]:
+    """Call `describe_steps`, which is imported only when it is needed."""
+    from regard.tasks.next_vector.plain_steps import describe_steps
+
+    return describe_steps()
 
 
 COMPARISONS: Mapping[str, Comparison] = {
@@ -187,6 +207,34 @@ COMPARISONS: Mapping[str, Comparison] = {
                 "What is said of a sequence depends on what else is in its batch.",
             ),
         ],
+    ),
+    "next-vector": Comparison(
+        "next vector",
+        "by three rules",
+        RULES,
+        "squared error",
+        [
+            Variant("the last vector again", "last value", {}),
+            Variant("the mean of all vectors", "mean", {}),
+            Variant("the mean, then V: no attention", "plain, no attention", {}),
+            Variant("seven steps: no embedding, gradient descent", "plain", {}),
+            Variant("the task: embedding, positions, Adam", "task", {}),
+        ],
+        measure_next_vector,
+        claims=[
+            Claim(
+                "the mean, then V: no attention; retrieval",
+                "seven steps: no embedding, gradient descent; retrieval",
+                "The seven steps find the vector under the same name; a mean cannot.",
+            ),
+            Claim(
+                "seven steps: no embedding, gradient descent; linear",
+                "the task: embedding, positions, Adam; linear",
+                "With embedding and positions the error is nearer to that of the noise.",
+            ),
+        ],
+        note="Noise alone makes an error of 0.01.",
+        example=show_seven_steps,
     ),
     "bahdanau-luong": Comparison(
         "inversion",

@@ -1,4 +1,4 @@
-"""Draw the cost of layers against the length: time, operations, longest path, sequential steps."""
+"""Draw the cost of layers against the length: time, operations, longest path, sequential steps, parallelism."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,14 @@ from regard.inspect.draw.fonts import choose_fonts
 from regard.inspect.draw.sheet import GAP, SMALL, Sheet, format_number
 from regard.inspect.draw.words import Language, localize
 
-STYLES = {"convolution": ("#888888", "o"), "recurrence": ("#0072b2", "s"), "self-attention": ("#d55e00", "^")}
+STYLES = {
+    "convolution": ("#888888", "o"),
+    "recurrence": ("#0072b2", "s"),
+    "self-attention": ("#d55e00", "^"),
+    "dilated convolution": ("#222222", "x"),
+    "window": ("#009e73", "v"),
+    "linear attention": ("#cc79a7", "D"),
+}
 Curves = Mapping[str, Mapping[str, Sequence[float]]]  # layer → quantity → its value at each length
 COLUMNS = 2  # plots in a row
 WIDE, HIGH = 2.3, 1.7  # inches of a plot
