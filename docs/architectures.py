@@ -37,9 +37,9 @@ def main() -> None:
     if sys.argv[1:] == ["--worker"]:
         run_worker()
         return
-    from tests.inspect.observe.architectures import architectures
+    from tests.inspect.observe.architectures import list_architectures
 
-    names = sys.argv[1:] or architectures()
+    names = sys.argv[1:] or list_architectures()
     rows = examine_all(names)
     if sys.argv[1:]:
         print(build_table(rows))

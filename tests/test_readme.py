@@ -22,7 +22,7 @@ PAGES = [*READMES, *GUIDES, "docs/tasks.md"]
 DOCUMENTS = [*READMES, *GUIDES, "DESIGN.md", "CONTRIBUTING.md", "SECURITY.md"]
 
 
-def text(name: str) -> str:
+def read_page(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
@@ -36,7 +36,7 @@ def files() -> set[str]:
 @pytest.mark.parametrize("name", ["DESIGN.md", "CONTRIBUTING.md"])
 def test_the_source_files_that_a_document_names_exist(name: str, files: set[str]) -> None:
     """A path may leave out its beginning; one with NAME in it is for the reader to fill in."""
-    named = re.findall(r"`([\w./]+(?:\.(?:py|cpp|hpp|js)|/))`", text(name))
+    named = re.findall(r"`([\w./]+(?:\.(?:py|cpp|hpp|js)|/))`", read_page(name))
     assert len(named) > 20
     missing = [path for path in named if "NAME" not in path and not any(file.endswith(f"/{path}") for file in files)]
     assert not missing
@@ -44,14 +44,14 @@ def test_the_source_files_that_a_document_names_exist(name: str, files: set[str]
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_modules_and_names_of_a_document_exist(name: str) -> None:
-    for dotted in re.findall(r"`(regard(?:\.\w+)+)(?:\(\))?`", text(name)):
+    for dotted in re.findall(r"`(regard(?:\.\w+)+)(?:\(\))?`", read_page(name)):
         assert pkgutil.resolve_name(dotted) is not None
 
 
 @pytest.mark.parametrize("name", READMES)
 def test_a_readme_fits_a_screen_or_two(name: str) -> None:
-    assert len(text(name).splitlines()) <= 120
-    assert "✗" not in text(name)
+    assert len(read_page(name).splitlines()) <= 120
+    assert "✗" not in read_page(name)
 
 
 def describe_structure(page: str) -> list[str]:
@@ -72,19 +72,19 @@ def describe_structure(page: str) -> list[str]:
 
 
 def test_both_readmes_say_the_same() -> None:
-    english, chinese = (describe_structure(text(name)) for name in READMES)
+    english, chinese = (describe_structure(read_page(name)) for name in READMES)
     assert english == chinese
-    assert "![" in text("README.md").split("```")[0]  # the picture comes first
+    assert "![" in read_page("README.md").split("```")[0]  # the picture comes first
 
 
 def test_a_readme_has_ten_lines_ten_commands_and_eight_figures() -> None:
     for name in READMES:
         python, commands = (
-            re.findall(rf"```{kind}\n(.*?)```", text(name), re.DOTALL) for kind in ("python", "console")
+            re.findall(rf"```{kind}\n(.*?)```", read_page(name), re.DOTALL) for kind in ("python", "console")
         )
         assert len([line for line in python[0].splitlines() if line and "import" not in line]) <= 10
         assert [block.count("$ ") for block in commands] == [2, 10]
-        measured = text(name).split("<!-- benchmarks:begin -->")[1].split("<!-- benchmarks:end -->")[0]
+        measured = read_page(name).split("<!-- benchmarks:begin -->")[1].split("<!-- benchmarks:end -->")[0]
         assert 0 < len(re.findall(r"^\| .*\*\*", measured, re.MULTILINE)) <= 8
 
 
@@ -93,7 +93,7 @@ def test_the_python_of_a_readme_runs(name: str, tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path)
     make_run(Path("runs/numbers-transformer-tiny"), "transformer")
     namespace: dict[str, object] = {}
-    blocks = re.findall(r"```python\n(.*?)```", text(name), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", read_page(name), re.DOTALL)
     assert blocks
     for block in blocks:
         exec(compile(block, name, "exec"), namespace)
@@ -102,17 +102,17 @@ def test_the_python_of_a_readme_runs(name: str, tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_commands_and_files_of_a_readme_exist(name: str) -> None:
-    commands = set(re.findall(r"(?:\$ |\| |`)regard ([a-z]+)", text(name)))
+    commands = set(re.findall(r"(?:\$ |\| |`)regard ([a-z]+)", read_page(name)))
     assert commands
     assert commands <= set(app), commands - set(app)
-    for linked in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text(name)):
+    for linked in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", read_page(name)):
         assert ((ROOT / name).parent / linked).exists(), linked
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_trainings_of_a_page_are_understood(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """And the runs that it names are those that these trainings make."""
-    lines = re.findall(r"^\$ regard (train [a-z][^#\n]*)", text(name), re.MULTILINE)
+    lines = re.findall(r"^\$ regard (train [a-z][^#\n]*)", read_page(name), re.MULTILINE)
     assert lines
     folders = {str(import_task(task).configure(None, (), {}).training.folder) for task in TASKS}
     for line in lines:
@@ -120,9 +120,9 @@ def test_the_trainings_of_a_page_are_understood(name: str, capsys: pytest.Captur
         config = tomllib.loads(capsys.readouterr().out)
         assert config["task"] == line.split()[1]
         folders.add(config["training"]["folder"])
-    assert set(re.findall(r"\bruns/[\w-]+", text(name))) <= folders
+    assert set(re.findall(r"\bruns/[\w-]+", read_page(name))) <= folders
 
 
 def test_every_task_has_a_section() -> None:
-    headings = re.findall(r"^## ([a-z-]+)$", text("docs/tasks.md"), re.MULTILINE)
+    headings = re.findall(r"^## ([a-z-]+)$", read_page("docs/tasks.md"), re.MULTILINE)
     assert sorted(headings) == sorted(TASKS)

@@ -32,12 +32,12 @@ REWARDS = torch.tensor([1.0, -2.0, 0.5, 3.0], dtype=torch.float64)
 BACKENDS: list[BackendName] = ["eager", "rows"]
 
 
-def random_tensors() -> tuple[Tensor, Tensor, Tensor]:
+def draw_tensors() -> tuple[Tensor, Tensor, Tensor]:
     query, key, value = (torch.randn(2, 3, n, 11, dtype=torch.float64, requires_grad=True) for n in (5, 7, 7))
     return query, key, value
 
 
-def drawn(count: int, aggregate: Aggregate, logits: Tensor = SHARES) -> tuple[Tensor, Tensor | None]:
+def draw_keys(count: int, aggregate: Aggregate, logits: Tensor = SHARES) -> tuple[Tensor, Tensor | None]:
     """Which of four keys each of `count` sequences reads when the weights are the softmax of `logits`."""
     blank = torch.zeros(count, 1, 2, dtype=torch.float64)
     keys, value = torch.zeros(count, 4, 2, dtype=torch.float64), torch.eye(4, dtype=torch.float64).expand(count, 4, 4)
@@ -54,7 +54,7 @@ def test_soft_is_the_weights_themselves() -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_argmax_reads_one_value_and_learns_as_if_it_were_soft(backend: BackendName) -> None:
-    tensors = random_tensors()
+    tensors = draw_tensors()
     hard = attend(*tensors, aggregate=Argmax(), backend=backend)
     soft = attend(*tensors)
     best = soft.weights.dense().argmax(-1)
@@ -113,13 +113,13 @@ def test_gumbel_is_the_softmax_of_logarithms_and_noise() -> None:
 def test_picks_are_as_frequent_as_their_weights(aggregate: Aggregate) -> None:
     """Within five standard deviations of a binomial count: √(p (1 − p) / n)."""
     count = 20_000
-    picks, _ = drawn(count, aggregate, SHARES.log())
+    picks, _ = draw_keys(count, aggregate, SHARES.log())
     bound = 5 * (SHARES * (1 - SHARES) / count).sqrt()
     assert ((picks.mean(0) - SHARES).abs() <= bound).all()
 
 
 def test_the_log_probability_is_of_the_pick() -> None:
-    picks, log_prob = drawn(199, Sample(), SHARES.log())
+    picks, log_prob = draw_keys(199, Sample(), SHARES.log())
     assert log_prob is not None
     assert torch.allclose(log_prob, SHARES.log()[picks.argmax(-1)], rtol=0, atol=1e-13)
 
@@ -135,7 +135,7 @@ def test_weights_that_sum_to_less_are_drawn_by_their_share() -> None:
 
 @pytest.mark.parametrize("aggregate", [Argmax(), Gumbel(), StraightThroughGumbel(), Sample()], ids=repr)
 def test_an_empty_row_reads_nothing(aggregate: Aggregate) -> None:
-    query, key, value = random_tensors()
+    query, key, value = draw_tensors()
     attended = attend(query, key, value, mask=Lengths(torch.tensor([[0], [5]])), aggregate=aggregate)
     assert (attended.output[0] == 0).all()
     assert (attended.output[1] != 0).any()
@@ -149,7 +149,7 @@ def test_an_empty_row_reads_nothing(aggregate: Aggregate) -> None:
 
 @pytest.mark.parametrize("aggregate", [Gumbel(), StraightThroughGumbel(), Sample()], ids=repr)
 def test_the_seed_governs_the_draw(aggregate: Aggregate) -> None:
-    query, key, value = (tensor.detach() for tensor in random_tensors())
+    query, key, value = (tensor.detach() for tensor in draw_tensors())
     runs = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
@@ -160,7 +160,7 @@ def test_the_seed_governs_the_draw(aggregate: Aggregate) -> None:
 
 @pytest.mark.parametrize("aggregate", [Gumbel(), StraightThroughGumbel(), Sample()], ids=repr)
 def test_the_weights_that_are_looked_at_later_are_those_that_were_drawn(aggregate: Aggregate) -> None:
-    query, key, value = (tensor.detach() for tensor in random_tensors())
+    query, key, value = (tensor.detach() for tensor in draw_tensors())
     attended = attend(query, key, value, aggregate=aggregate)
     assert torch.allclose(attended.weights.dense() @ value, attended.output, rtol=0, atol=1e-13)
     assert torch.allclose(attended.weights.tile(slice(2, 4), slice(1, 6)), attended.weights.dense()[..., 2:4, 1:6])
@@ -186,7 +186,7 @@ def test_reinforce_is_unbiased_by_enumeration() -> None:
         assert torch.allclose(found, true, rtol=0, atol=1e-12)
 
 
-def variance(value: float) -> float:
+def compute_variance(value: float) -> float:
     """Of the gradient of one draw, summed over coordinates, by enumeration."""
     scores = SHARES.log().requires_grad_()
     log_p = torch.log_softmax(scores, 0)
@@ -203,15 +203,15 @@ def variance(value: float) -> float:
 
 def test_a_baseline_near_the_mean_reward_reduces_the_variance() -> None:
     mean = float((SHARES * REWARDS).sum())
-    assert variance(mean) < 0.8 * variance(0.0)
-    assert variance(mean) < variance(mean + 5)
+    assert compute_variance(mean) < 0.8 * compute_variance(0.0)
+    assert compute_variance(mean) < compute_variance(mean + 5)
 
 
 def test_reinforce_through_attention_finds_the_gradient_of_the_expectation() -> None:
     """Within five standard errors, whose size follows from the shares and rewards alone."""
     count, b = 40_000, 1.0
     logits = SHARES.log().requires_grad_()
-    picks, log_prob = drawn(count, Sample(), logits)
+    picks, log_prob = draw_keys(count, Sample(), logits)
     assert log_prob is not None
     loss, _ = reinforce(log_prob, picks.detach() @ REWARDS, Baseline(b, batches=1))
     (found,) = torch.autograd.grad(loss, logits)
@@ -291,7 +291,7 @@ def test_a_draw_without_a_seed_is_one_sentence(aggregate: Aggregate) -> None:
 
 def test_a_pick_stays_within_the_mask() -> None:
     mask = Mask.keep(torch.rand(5, 7) < 0.4)
-    query, key, value = (tensor.detach() for tensor in random_tensors())
+    query, key, value = (tensor.detach() for tensor in draw_tensors())
     for aggregate in (Argmax(), Gumbel(), StraightThroughGumbel(), Sample()):
         weights = attend(query, key, value, mask=mask, normalizer=Softmax(5.0), aggregate=aggregate).weights.dense()
         assert (weights[..., ~mask.table(5, 7)] == 0).all()

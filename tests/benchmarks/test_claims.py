@@ -54,10 +54,12 @@ def test_a_missing_peer_is_said_and_the_others_run() -> None:
     case = find("gaussian_cdist").cases[0]
     assert isinstance(case, TimeCase)
 
-    def absent(sizes: object) -> None:
+    def raise_import_error(sizes: object) -> None:
         raise ImportError("No module named 'absent'")
 
-    partial = TimeCase(case.name, case.problem, case.tiny, case.ours, {**case.peers, "absent": absent}, case.bounds)  # type: ignore[dict-item]
+    partial = TimeCase(
+        case.name, case.problem, case.tiny, case.ours, {**case.peers, "absent": raise_import_error}, case.bounds
+    )  # type: ignore[dict-item]
     found = time_case(partial, Scale(tiny=True))
     assert found.missing == {"absent": "No module named 'absent'"}
     assert [entry.name for entry in found.entries] == [OURS, "torch.cdist"]

@@ -23,31 +23,31 @@ def test_a_recipe_names_a_task_and_fields_that_exist(name: str) -> None:
         assert config.task == recipe.task
 
 
-def result(value: float, **changes: object) -> TaskResult:
+def make_result(value: float, **changes: object) -> TaskResult:
     run = RunResult("ours", {}, 1, 10, 90.0, {}, value)
     made = TaskResult("x", "t", "digits", "m", "d", "test.a", "%", 99.0, None, "98 % (A 2014)", {}, "", "", [run])
     return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
 
 
 def test_a_row_says_what_was_reached_and_what_was_missed() -> None:
-    assert report.render_task_row(result(99.25)) == "| digits | m | d | **99.25** % | 98 % (A 2014) | 1.5 min |"
-    assert "**98.5** % ✗ (≥ 99 wanted)" in report.render_task_row(result(98.5))
-    beside = [*result(99.5).runs, RunResult("plain", {}, 1, 1, 1.0, {}, 97.0)]
-    assert "<br>plain: 97 |" in report.render_task_row(result(99.5, runs=beside))
+    assert report.render_task_row(make_result(99.25)) == "| digits | m | d | **99.25** % | 98 % (A 2014) | 1.5 min |"
+    assert "**98.5** % ✗ (≥ 99 wanted)" in report.render_task_row(make_result(98.5))
+    beside = [*make_result(99.5).runs, RunResult("plain", {}, 1, 1, 1.0, {}, 97.0)]
+    assert "<br>plain: 97 |" in report.render_task_row(make_result(99.5, runs=beside))
     tested = [RunResult("ours", {}, 1, 1, 1.0, {"other": {"a": 4.0}}, 99.5), *beside[1:]]
     assert "<br>another set: 4; plain: 97 |" in report.render_task_row(
-        result(0, runs=tested, also={"another set": "other.a"})
+        make_result(0, runs=tested, also={"another set": "other.a"})
     )
-    short = result(99.5, runs=beside, wanted={"plain": 97.5})
+    short = make_result(99.5, runs=beside, wanted={"plain": 97.5})
     assert not short.reached
     assert "**99.5** %<br>plain: 97 ✗ (≥ 97.5 wanted) |" in report.render_task_row(short)
-    assert result(99.5, runs=beside, wanted={"plain": 97.0}).reached
-    assert result(0.2, least=None, most=0.3).reached
-    assert not result(0.4, least=None, most=0.3).reached
+    assert make_result(99.5, runs=beside, wanted={"plain": 97.0}).reached
+    assert make_result(0.2, least=None, most=0.3).reached
+    assert not make_result(0.4, least=None, most=0.3).reached
 
 
 def test_the_page_of_results_has_a_row_for_each_recipe() -> None:
-    page = report.render_task_page([result(99.5), result(98.5)])
+    page = report.render_task_page([make_result(99.5), make_result(98.5)])
     assert "**99.5** %" in page
     assert "**98.5** %" in page
 

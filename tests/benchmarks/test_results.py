@@ -109,20 +109,20 @@ def test_a_changed_table_is_stale(tmp_path: Path) -> None:
     assert report.find_stale(tmp_path) == [readme]
 
 
-def refused(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+def run_command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     monkeypatch.setattr("sys.argv", ["benchmarks", *arguments])
     return command.main()
 
 
 def test_an_unknown_claim_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused(monkeypatch, "additive_backwards") == 2
+    assert run_command(monkeypatch, "additive_backwards") == 2
     assert capsys.readouterr().err.startswith("benchmarks: names: got additive_backwards, expected some of additive_")
 
 
 def test_a_busy_machine_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(command, "measure_other_load", lambda: 1.25)
     monkeypatch.setattr(peers, "is_installed", lambda: True)
-    assert refused(monkeypatch, "window") == 2
+    assert run_command(monkeypatch, "window") == 2
     assert capsys.readouterr().err == (
         "benchmarks: machine: got 1.2 cores busy with other work, expected at most 0.5; "
         "fix: stop what else is running, or say --busy (the results will be marked)\n"
@@ -131,7 +131,7 @@ def test_a_busy_machine_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 def test_missing_peers_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(peers, "is_installed", lambda: False)
-    assert refused(monkeypatch, "window") == 2
+    assert run_command(monkeypatch, "window") == 2
     assert "fix: python -m benchmarks.peers" in capsys.readouterr().err
 
 

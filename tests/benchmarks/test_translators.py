@@ -21,7 +21,7 @@ SHAPES = {
 LEAST = {"transformer": 0.95, "recurrent": 0.6}
 
 
-def built(build: Callable[..., Contender], *arguments: object) -> Contender | None:
+def build_if_installed(build: Callable[..., Contender], *arguments: object) -> Contender | None:
     """The contender, or none where its library is not installed: the worker has all of them."""
     try:
         return build(*arguments)
@@ -29,7 +29,7 @@ def built(build: Callable[..., Contender], *arguments: object) -> Contender | No
         return None
 
 
-def others(module: object, kind: str) -> list[Callable[..., Contender]]:
+def list_builders(module: object, kind: str) -> list[Callable[..., Contender]]:
     names = ["plain", "joeynmt", "opennmt"] + ["marian"] * (kind == "transformer")
     return [getattr(module, name) for name in names if hasattr(module, name)]
 
@@ -38,8 +38,8 @@ def others(module: object, kind: str) -> list[Callable[..., Contender]]:
 def test_models_are_as_large_as_ours(kind: str) -> None:
     update = Update(SHAPES[kind], Batch(60, vocabulary=211))
     ours = sum(leaf.numel() for leaf in training.ours(update).leaves)
-    for build in others(training, kind):
-        contender = built(build, update)
+    for build in list_builders(training, kind):
+        contender = build_if_installed(build, update)
         if contender is not None:
             assert LEAST[kind] * ours <= sum(leaf.numel() for leaf in contender.leaves) <= 1.001 * ours, build.__name__
 
@@ -47,8 +47,8 @@ def test_models_are_as_large_as_ours(kind: str) -> None:
 @pytest.mark.parametrize("kind", SHAPES)
 def test_an_update_learns(kind: str) -> None:
     update = Update(SHAPES[kind], Batch(60, vocabulary=211))
-    for build in [training.ours, *others(training, kind)]:
-        contender = built(build, update)
+    for build in [training.ours, *list_builders(training, kind)]:
+        contender = build_if_installed(build, update)
         if contender is not None:
             before = [leaf.detach().clone() for leaf in contender.leaves]
             assert 4.0 < float(contender.forward()) < 8.0, build.__name__  # about the logarithm of the vocabulary
@@ -58,8 +58,8 @@ def test_an_update_learns(kind: str) -> None:
 @pytest.mark.parametrize("kind", SHAPES)
 def test_searches_say_as_many_tokens(kind: str) -> None:
     task = SearchProblem(SHAPES[kind], Batch(60, vocabulary=211), steps=5)
-    for build in [beam_search.ours, *others(beam_search, kind)]:
-        contender = built(build, task)
+    for build in [beam_search.ours, *list_builders(beam_search, kind)]:
+        contender = build_if_installed(build, task)
         if contender is not None:
             with torch.no_grad():
                 said = contender.forward()

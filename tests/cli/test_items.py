@@ -13,7 +13,7 @@ from regard.errors import InputError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "web"))
 
-from tiny_runs import untrained
+from tiny_runs import make_untrained
 
 Regard = Callable[..., object]
 
@@ -79,7 +79,7 @@ def test_what_holds_no_item_is_one_sentence(words: list[str], listed: Path | Non
 
 @pytest.mark.usefixtures("files")
 def test_a_folder_is_captioned_to_tsv_and_json_lines(regard: Regard) -> None:
-    run = untrained(Path("run"), "captioning")
+    run = make_untrained(Path("run"), "captioning")
     done = regard("caption", "photos", "--run", run)
     assert (done.code, done.errors) == (0, "")
     rows = [line.split("\t") for line in done.output.splitlines()]
@@ -94,7 +94,7 @@ def test_a_folder_is_captioned_to_tsv_and_json_lines(regard: Regard) -> None:
 
 @pytest.mark.usefixtures("files")
 def test_a_file_that_cannot_be_read_is_told_and_the_others_are_answered(regard: Regard) -> None:
-    run = untrained(Path("run"), "captioning")
+    run = make_untrained(Path("run"), "captioning")
     done = regard("caption", "none.png", "photos/b.png", "--run", run)
     assert done.code == 2
     assert done.output.startswith("photos/b.png\t")

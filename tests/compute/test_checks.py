@@ -43,98 +43,98 @@ def call(**changes: Any) -> Callable[[], object]:
     return lambda: attend(**(good | changes))
 
 
-def ones(*shape: int, **kind: Any) -> Tensor:
+def make_ones(*shape: int, **kind: Any) -> Tensor:
     return torch.ones(shape, **kind)
 
 
 BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     # shapes
     "widths": (
-        call(key=ones(B, H, S, 17)),
+        call(key=make_ones(B, H, S, 17)),
         ValueError,
         "key: got width 17, expected the width of the query, 11; "
         "fix: project them to one width, or use a score that takes two: additive, concat, bilinear",
     ),
     "values": (
-        call(value=ones(B, H, S + 1, E)),
+        call(value=make_ones(B, H, S + 1, E)),
         ValueError,
         "value: got 8 values, expected as many as keys, 7; fix: give each key its value",
     ),
     "one axis": (
-        call(query=ones(D)),
+        call(query=make_ones(D)),
         ValueError,
         "query: got a float32 tensor of shape (11,), expected at least (queries, width); "
         "fix: add the missing axis with tensor[None]",
     ),
     "no axis": (
-        call(key=ones()),
+        call(key=make_ones()),
         ValueError,
         "key: got a float32 tensor of shape (), expected at least (keys, width); "
         "fix: add the missing axis with tensor[None]",
     ),
     "batches": (
-        call(key=ones(B + 3, H, S, D)),
+        call(key=make_ones(B + 3, H, S, D)),
         ValueError,
         "query, key, value: got lead axes (2, 3), (5, 3), (2, 3), expected axes that broadcast; "
         "fix: make them equal, or 1 where shared",
     ),
     "zero queries": (
-        call(query=ones(B, H, 0, D)),
+        call(query=make_ones(B, H, 0, D)),
         ValueError,
         "query: got a float32 tensor of shape (2, 3, 0, 11), expected at least one in (queries, width); "
         "fix: skip the call when there is nothing",
     ),
     "zero keys": (
-        call(key=ones(B, H, 0, D), value=ones(B, H, 0, E)),
+        call(key=make_ones(B, H, 0, D), value=make_ones(B, H, 0, E)),
         ValueError,
         "key: got a float32 tensor of shape (2, 3, 0, 11), expected at least one in (keys, width); "
         "fix: skip the call when there is nothing",
     ),
     "zero width": (
-        call(query=ones(B, H, L, 0), key=ones(B, H, S, 0)),
+        call(query=make_ones(B, H, L, 0), key=make_ones(B, H, S, 0)),
         ValueError,
         "query: got a float32 tensor of shape (2, 3, 5, 0), expected at least one in (queries, width); "
         "fix: skip the call when there is nothing",
     ),
     # dtypes
     "integers": (
-        call(query=ones(B, H, L, D, dtype=torch.long)),
+        call(query=make_ones(B, H, L, D, dtype=torch.long)),
         TypeError,
         "query: got a int64 tensor of shape (2, 3, 5, 11), expected a float tensor; "
         "fix: write tensor.float(), or embed the tokens first",
     ),
     "integer values": (
-        call(value=ones(B, H, S, E, dtype=torch.int32)),
+        call(value=make_ones(B, H, S, E, dtype=torch.int32)),
         TypeError,
         "value: got a int32 tensor of shape (2, 3, 7, 13), expected a float tensor; "
         "fix: write tensor.float(), or embed the tokens first",
     ),
     "bool keys": (
-        call(key=ones(B, H, S, D, dtype=torch.bool)),
+        call(key=make_ones(B, H, S, D, dtype=torch.bool)),
         TypeError,
         "key: got a bool tensor of shape (2, 3, 7, 11), expected a float tensor; "
         "fix: write tensor.float(), or embed the tokens first",
     ),
     "complex numbers": (
-        call(query=ones(B, H, L, D, dtype=torch.complex64)),
+        call(query=make_ones(B, H, L, D, dtype=torch.complex64)),
         TypeError,
         "query: got a complex64 tensor of shape (2, 3, 5, 11), expected a float tensor; "
         "fix: write torch.view_as_real(tensor).flatten(-2)",
     ),
     "numbers of eight bits": (
-        call(value=ones(B, H, S, E).to(torch.float8_e4m3fn)),
+        call(value=make_ones(B, H, S, E).to(torch.float8_e4m3fn)),
         TypeError,
         "value: got a float8_e4m3fn tensor of shape (2, 3, 7, 13), expected float32, float64, float16 or bfloat16; "
         "fix: write tensor.float()",
     ),
     "two dtypes": (
-        call(key=ones(B, H, S, D, dtype=torch.float64)),
+        call(key=make_ones(B, H, S, D, dtype=torch.float64)),
         TypeError,
         "key: got a float64 tensor of shape (2, 3, 7, 11), expected the query's dtype, float32; "
         "fix: write key.to(query.dtype)",
     ),
     "values of another dtype": (
-        call(value=ones(B, H, S, E, dtype=torch.bfloat16)),
+        call(value=make_ones(B, H, S, E, dtype=torch.bfloat16)),
         TypeError,
         "value: got a bfloat16 tensor of shape (2, 3, 7, 13), expected the query's dtype, float32; "
         "fix: write value.to(query.dtype)",
@@ -151,27 +151,27 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     ),
     # devices
     "two devices": (
-        call(key=ones(B, H, S, D, device="meta")),
+        call(key=make_ones(B, H, S, D, device="meta")),
         ValueError,
         "key: got device meta, expected the query's device, cpu; fix: write key.to(query.device)",
     ),
     "values elsewhere": (
-        call(value=ones(B, H, S, E, device="meta")),
+        call(value=make_ones(B, H, S, E, device="meta")),
         ValueError,
         "value: got device meta, expected the query's device, cpu; fix: write value.to(query.device)",
     ),
     "a mask elsewhere": (
-        call(mask=Causal() & Mask.keep(ones(L, S, dtype=torch.bool, device="meta"))),
+        call(mask=Causal() & Mask.keep(make_ones(L, S, dtype=torch.bool, device="meta"))),
         ValueError,
         "mask: got a tensor on device meta, expected the query's device, cpu; fix: build the mask on query.device",
     ),
     "lengths elsewhere": (
-        call(mask=Lengths(ones(B, 1, dtype=torch.long, device="meta"))),
+        call(mask=Lengths(make_ones(B, 1, dtype=torch.long, device="meta"))),
         ValueError,
         "mask: got a tensor on device meta, expected the query's device, cpu; fix: build the mask on query.device",
     ),
     "a bias elsewhere": (
-        call(bias=Prior(ones(S, device="meta"))),
+        call(bias=Prior(make_ones(S, device="meta"))),
         ValueError,
         "bias: got a tensor on device meta, expected the query's device, cpu; fix: build the bias on query.device",
     ),
@@ -182,13 +182,13 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     ),
     # masks
     "a bare bool tensor": (
-        call(mask=ones(L, S, dtype=torch.bool)),
+        call(mask=make_ones(L, S, dtype=torch.bool)),
         TypeError,
         "mask: got a bool tensor of shape (5, 7), expected a Mask, whose polarity is in its type; "
         "fix: write Mask.keep(tensor) if True means may attend, Mask.drop(tensor) if True means padding",
     ),
     "a bare float tensor": (
-        call(mask=ones(L, S)),
+        call(mask=make_ones(L, S)),
         TypeError,
         "mask: got a float32 tensor of shape (5, 7), expected a Mask, whose polarity is in its type; "
         "fix: write bias=Dense(tensor) if it is added to scores, mask=Mask.keep(tensor > 0) if 1 means may attend",
@@ -205,7 +205,7 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         "fix: write Full(), Causal(), Lengths(tensor) or Mask.keep(tensor)",
     ),
     "a mask of another size": (
-        call(mask=Table(ones(S, L, dtype=torch.bool))),
+        call(mask=Table(make_ones(S, L, dtype=torch.bool))),
         ValueError,
         "mask.table: got (7, 5), expected (queries, keys) = (5, 7); "
         "fix: give it one row for each query and one column for each key",
@@ -242,12 +242,12 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         "aggregate: got a Sparsemax, expected an Aggregate; fix: pass an instance, such as Soft()",
     ),
     "a tensor for a bias": (
-        call(bias=ones(L, S)),
+        call(bias=make_ones(L, S)),
         TypeError,
         "bias: got a float32 tensor of shape (5, 7), expected a Bias; fix: write Dense(tensor) for a table of numbers",
     ),
     "a bias of another size": (
-        call(bias=Dense(ones(S, L))),
+        call(bias=Dense(make_ones(S, L))),
         ValueError,
         "bias.table: got (7, 5), expected (queries, keys) = (5, 7); "
         "fix: give it one row for each query and one column for each key",
@@ -350,8 +350,8 @@ def test_under_autocast_parameters_keep_their_dtype(backend: str) -> None:
 
 def test_input_that_is_merely_unusual_is_taken() -> None:
     """One query, one key, width one, lead axes of one and of five, batches of none."""
-    assert attend(ones(1, 1), ones(1, 1), ones(1, 1)).output.shape == (1, 1)
-    assert attend(ones(2, 1, 3, 1, 2, L, D), ones(1, 1, 1, 1, 1, S, D), ones(S, E)).output.shape == (
+    assert attend(make_ones(1, 1), make_ones(1, 1), make_ones(1, 1)).output.shape == (1, 1)
+    assert attend(make_ones(2, 1, 3, 1, 2, L, D), make_ones(1, 1, 1, 1, 1, S, D), make_ones(S, E)).output.shape == (
         2,
         1,
         3,
@@ -360,13 +360,13 @@ def test_input_that_is_merely_unusual_is_taken() -> None:
         L,
         E,
     )
-    assert attend(ones(0, L, D), ones(0, S, D), ones(0, S, E)).output.shape == (0, L, E)
-    assert attend(ones(L, D).T.contiguous().T, ones(S, D), ones(S, E)).output.shape == (L, E)
+    assert attend(make_ones(0, L, D), make_ones(0, S, D), make_ones(0, S, E)).output.shape == (0, L, E)
+    assert attend(make_ones(L, D).T.contiguous().T, make_ones(S, D), make_ones(S, E)).output.shape == (L, E)
 
 
 def test_shapes_are_known_without_numbers() -> None:
     """On the meta device nothing is computed and everything has its shape."""
-    query, key, value = (ones(B, n, D, device="meta") for n in (L, S, S))
+    query, key, value = (make_ones(B, n, D, device="meta") for n in (L, S, S))
     for options in ({}, {"mask": Causal()}, {"normalizer": Sparsemax()}, {"score": Additive(D).to("meta")}):
         output = attend(query, key, value, **options).output  # type: ignore[arg-type]
         assert output.shape == (B, L, D)

@@ -344,11 +344,11 @@ def test_plans_are_remembered_and_their_number_is_bounded(monkeypatch: pytest.Mo
     monkeypatch.setattr(operator, "MOST_PLANS", 5)
     made: list[Plan] = []
 
-    def counted(*args: Any, **kwargs: Any) -> Plan:
+    def count_plan(*args: Any, **kwargs: Any) -> Plan:
         made.append(make_plan(*args, **kwargs))
         return made[-1]
 
-    monkeypatch.setattr(planning, "make_plan", counted)
+    monkeypatch.setattr(planning, "make_plan", count_plan)
     query = torch.randn(3, 2)
     for _ in range(3):
         attend(query, query, query)

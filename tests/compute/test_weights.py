@@ -70,7 +70,7 @@ CASES: dict[str, dict[str, Any]] = {
 WITH_TOTALS = list(CASES)[:11]
 
 
-def moved(options: dict[str, Any], dtype: torch.dtype) -> dict[str, Any]:
+def move_parts(options: dict[str, Any], dtype: torch.dtype) -> dict[str, Any]:
     for part in options.values():
         if isinstance(part, torch.nn.Module):
             part.to(dtype)
@@ -82,7 +82,7 @@ def tensors(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]
     return query, key, value
 
 
-def definition(query: Tensor, key: Tensor, options: dict[str, Any]) -> Tensor:
+def compute_by_definition(query: Tensor, key: Tensor, options: dict[str, Any]) -> Tensor:
     """Scores, bias, mask, normalizer and reading, written out."""
     pairs = Pairs(L, S)
     scores = options.get("score", ScaledDot())(query, key)
@@ -94,26 +94,26 @@ def definition(query: Tensor, key: Tensor, options: dict[str, Any]) -> Tensor:
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_view_of_the_weights_is_the_definitions(name: str) -> None:
-    options = moved(CASES[name], torch.float64)
+    options = move_parts(CASES[name], torch.float64)
     query, key, value = tensors()
     found = attend(query, key, value, **options).weights
-    true = definition(query, key, options).detach()
+    true = compute_by_definition(query, key, options).detach()
 
-    def near(part: Tensor, whole: Tensor) -> bool:
+    def is_near(part: Tensor, whole: Tensor) -> bool:
         return part.shape == whole.shape and torch.allclose(part, whole, rtol=0, atol=1e-10)
 
     assert found.shape == (B, H, L, S)
-    assert near(found.dense(), true)
-    assert near(found.tile(slice(1, 4), slice(2, 7)), true[..., 1:4, 2:7])
-    assert near(found.tile(slice(-1, None), slice(None, 3)), true[..., -1:, :3])
-    assert near(found.entropy(), torch.special.entr(true).sum(-1))
-    assert near(found.received_weight(), true.sum(-2))
-    assert near(found.top(3).weights, true.topk(3).values)
-    assert near(true.gather(-1, found.top(3).keys), found.top(3).weights)
+    assert is_near(found.dense(), true)
+    assert is_near(found.tile(slice(1, 4), slice(2, 7)), true[..., 1:4, 2:7])
+    assert is_near(found.tile(slice(-1, None), slice(None, 3)), true[..., -1:, :3])
+    assert is_near(found.entropy(), torch.special.entr(true).sum(-1))
+    assert is_near(found.received_weight(), true.sum(-2))
+    assert is_near(found.top(3).weights, true.topk(3).values)
+    assert is_near(true.gather(-1, found.top(3).keys), found.top(3).weights)
     summary = found.summary(3)
-    assert near(summary.entropy, found.entropy())
-    assert near(summary.received, found.received_weight())
-    assert near(summary.top.weights, found.top(3).weights)
+    assert is_near(summary.entropy, found.entropy())
+    assert is_near(summary.received, found.received_weight())
+    assert is_near(summary.top.weights, found.top(3).weights)
 
 
 @pytest.mark.parametrize("name", WITH_TOTALS)
@@ -126,10 +126,12 @@ def test_in_every_dtype_they_are_right_to_rounding(name: str, dtype: torch.dtype
     queries once more where they are scaled or mapped.
     """
     query, key, value = tensors(dtype)
-    rounded = moved(copy.deepcopy(CASES[name]), dtype)
+    rounded = move_parts(copy.deepcopy(CASES[name]), dtype)
     found = attend(query, key, value, **rounded).weights
     assert found.dense().dtype == torch.promote_types(dtype, torch.float32)
-    true = definition(query.double(), key.double(), moved(copy.deepcopy(rounded), torch.float64)).detach()
+    true = compute_by_definition(
+        query.double(), key.double(), move_parts(copy.deepcopy(rounded), torch.float64)
+    ).detach()
     eps = torch.finfo(dtype).eps
     bound = 2e-6 if dtype == torch.float32 else 2 * eps * 10
     for part, whole in (
@@ -143,19 +145,19 @@ def test_in_every_dtype_they_are_right_to_rounding(name: str, dtype: torch.dtype
 def test_the_kernels_totals_are_used_where_there_are_some() -> None:
     """That these cases test the path from totals, and the others do not, is itself a claim."""
     for name, options in CASES.items():
-        found = attend(*tensors(), **moved(options, torch.float64)).weights
+        found = attend(*tensors(), **move_parts(options, torch.float64)).weights
         if name != "local":  # windows leave totals where they go many to a call
             assert (found._totals is not None) == (name in WITH_TOTALS), name
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_dense_weights_have_a_gradient_and_the_others_none(name: str) -> None:
-    options = moved(CASES[name], torch.float64)
+    options = move_parts(CASES[name], torch.float64)
     query, key, value = (tensor.requires_grad_() for tensor in tensors())
     found = attend(query, key, value, **options).weights
     mixture = torch.randn(B, H, L, S, dtype=torch.float64)
     (grad,) = torch.autograd.grad((found.dense() * mixture).sum(), query)
-    (true,) = torch.autograd.grad((definition(query, key, options) * mixture).sum(), query)
+    (true,) = torch.autograd.grad((compute_by_definition(query, key, options) * mixture).sum(), query)
     assert torch.allclose(grad, true, rtol=0, atol=1e-9)
     for part in (found.tile(slice(0, 2), slice(0, 2)), found.entropy(), found.received_weight(), found.top(2).weights):
         assert not part.requires_grad
@@ -166,12 +168,12 @@ def test_dense_weights_have_a_gradient_and_the_others_none(name: str) -> None:
 def test_nothing_is_computed_before_it_is_asked_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
 
-    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+    def count_calls(function: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *args, **kwargs: calls.append(function.__name__) or function(*args, **kwargs)
 
-    monkeypatch.setattr(weights, "weigh", counted(weights.weigh))
-    monkeypatch.setattr(weights, "_compute_log_weights", counted(weights._compute_log_weights))
-    found = attend(*tensors(), **moved(CASES[name], torch.float64)).weights
+    monkeypatch.setattr(weights, "weigh", count_calls(weights.weigh))
+    monkeypatch.setattr(weights, "_compute_log_weights", count_calls(weights._compute_log_weights))
+    found = attend(*tensors(), **move_parts(CASES[name], torch.float64)).weights
     assert calls == []
     found.tile(slice(0, 1), slice(0, 1))
     assert len(calls) == 1
@@ -194,7 +196,7 @@ def test_a_tile_costs_no_more_than_it_holds(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("name", ["plain", "causal", "additive", "sparsemax"])
 def test_blocks_of_queries_make_no_difference(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = moved(CASES[name], torch.float64)
+    options = move_parts(CASES[name], torch.float64)
     query, key, value = tensors()
     found = attend(query, key, value, **options).weights
     whole = found.entropy(), found.received_weight(), *found.top(2)
@@ -207,7 +209,7 @@ def test_blocks_of_queries_make_no_difference(name: str, monkeypatch: pytest.Mon
 def test_dropout_is_not_in_the_weights() -> None:
     query, key, value = tensors()
     found = attend(query, key, value, dropout=0.5).weights.dense()
-    assert torch.allclose(found, definition(query, key, {}), rtol=0, atol=1e-12)
+    assert torch.allclose(found, compute_by_definition(query, key, {}), rtol=0, atol=1e-12)
 
 
 def test_slices_mean_what_they_mean_for_a_list() -> None:
@@ -221,7 +223,7 @@ def test_slices_mean_what_they_mean_for_a_list() -> None:
 
 @pytest.mark.parametrize("name", ["plain", "lengths", "additive", "sparsemax"])
 def test_a_batch_that_only_the_values_have_is_a_batch_of_the_weights(name: str) -> None:
-    options = moved(CASES[name], torch.float64)
+    options = move_parts(CASES[name], torch.float64)
     query, key, value = tensors()
     attended = attend(query[0], key[0], value, **options)
     found = attended.weights

@@ -62,7 +62,7 @@ def tensors(generator: int = 0) -> list[Tensor]:
     return [torch.randn(size, dtype=torch.float64, generator=noise) / 2 for size in sizes]
 
 
-def heads(values: list[float]) -> Tensor:
+def make_head_tensor(values: list[float]) -> Tensor:
     return torch.tensor(values, dtype=torch.float64)
 
 
@@ -80,7 +80,7 @@ def test_a_number_for_each_head_is_each_head_with_its_number(name: str, mask: st
         torch.manual_seed(0)
         try:
             with torch.no_grad():
-                whole = attend(query, key, value, backend=backend, **make(heads(NUMBERS)), **MASKS[mask])
+                whole = attend(query, key, value, backend=backend, **make(make_head_tensor(NUMBERS)), **MASKS[mask])
         except PlanError:
             continue
         assert torch.allclose(whole.output, whole.weights.dense() @ value, rtol=1e-9, atol=1e-9), backend
@@ -96,7 +96,7 @@ def test_a_number_for_each_head_is_each_head_with_its_number(name: str, mask: st
 def test_a_temperature_for_each_head_is_in_the_gumbel_sample() -> None:
     query, key, value = tensors()
     outputs = []
-    for number in (heads(NUMBERS), *NUMBERS):
+    for number in (make_head_tensor(NUMBERS), *NUMBERS):
         torch.manual_seed(0)
         outputs.append(attend(query, key, value, aggregate=Gumbel(number)).output)
     for head in range(H):
@@ -112,11 +112,11 @@ def test_a_wrong_number_of_heads_is_refused(name: str, backend: Any) -> None:
     got = "got shape (3,), expected one number for each of 4 heads; fix: give a tensor of shape (4,), or one number"
     sentence = f"{said}: {got}"
     with pytest.raises(InputError, match=re.escape(sentence)):
-        attend(query, key, value, backend=backend, **make(heads(NUMBERS[:3])))
+        attend(query, key, value, backend=backend, **make(make_head_tensor(NUMBERS[:3])))
     with pytest.raises(InputError, match=re.escape(f"{said}: got shape (4, 1, 1), expected one number for each of 4")):
-        attend(query, key, value, backend=backend, **make(heads(NUMBERS)[:, None, None]))
+        attend(query, key, value, backend=backend, **make(make_head_tensor(NUMBERS)[:, None, None]))
     with pytest.raises(InputError, match=re.escape("expected one number, because there are no heads")):
-        attend(query[0, 0], key[0, 0], value[0, 0], backend=backend, **make(heads(NUMBERS)))
+        attend(query[0, 0], key[0, 0], value[0, 0], backend=backend, **make(make_head_tensor(NUMBERS)))
 
 
 @pytest.mark.usefixtures("as_installed")
@@ -154,7 +154,7 @@ def test_grouped_heads_have_their_own_numbers(name: str, groups: int) -> None:
     layer = Attention(8, heads=H, groups=groups).double()
     x = torch.randn(B, L, 8, dtype=torch.float64)
     memory = layer.remember(x, mask=Lengths(torch.tensor([5, 3, 1])))
-    whole = layer.attend(x, memory, mechanism=Mechanism(**make(heads(NUMBERS)))).weights.dense()
+    whole = layer.attend(x, memory, mechanism=Mechanism(**make(make_head_tensor(NUMBERS)))).weights.dense()
     for head, number in enumerate(NUMBERS):
         one = layer.attend(x, memory, mechanism=Mechanism(**make(number))).weights.dense()
         assert torch.allclose(whole[:, head], one[:, head])

@@ -31,7 +31,7 @@ def spoil(tensor: Tensor, hidden: Tensor, content: float | str) -> Tensor:
     return torch.where(hidden[..., None], signs * number, tensor.detach()).requires_grad_()
 
 
-def outcome(parts: Parts, tensors: list[Tensor], backend: BackendName, rows: Tensor) -> list[Tensor] | None:
+def compute_outcome(parts: Parts, tensors: list[Tensor], backend: BackendName, rows: Tensor) -> list[Tensor] | None:
     """Output, weights and gradients of the rows that are looked at; None if the backend refuses."""
     try:
         found = verification.run_backend(parts, tensors, backend)
@@ -88,8 +88,10 @@ def test_hidden_keys_and_values_do_not_matter(part: int, dtype: torch.dtype) -> 
             rows = (~rows).long().cumsum(-1) == 0
         for backend in ["eager", *find_supported_backends(parts, SMALL, dtype=dtype)]:
             query, key, value = verification.draw_inputs(SMALL, dtype=dtype)
-            clean = outcome(parts, [query, key, value], backend, rows)
-            dirty = outcome(parts, [query, spoil(key, hidden, content), spoil(value, hidden, content)], backend, rows)
+            clean = compute_outcome(parts, [query, key, value], backend, rows)
+            dirty = compute_outcome(
+                parts, [query, spoil(key, hidden, content), spoil(value, hidden, content)], backend, rows
+            )
             if clean is None or dirty is None:
                 continue
             both = list(zip(dirty, clean, strict=True))

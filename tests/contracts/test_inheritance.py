@@ -118,14 +118,14 @@ def test_a_subclass_may_claim_a_fast_form_of_its_own() -> None:
 
 
 def test_a_subclass_that_changes_nothing_keeps_the_fast_form() -> None:
-    class Named(Dot):
+    class OwnDot(Dot):
         """The same."""
 
-    class Mine(Causal):
+    class OwnCausal(Causal):
         """The same."""
 
-    assert Named().form == "dot"
-    assert Mine().causal
+    assert OwnDot().form == "dot"
+    assert OwnCausal().causal
 
 
 class Ranks(Normalizer):
@@ -138,7 +138,7 @@ class Ranks(Normalizer):
         return weights if allowed is None else weights.masked_fill(~allowed, 0.0)
 
 
-class Second(Aggregate):
+class HalfAggregate(Aggregate):
     """Half of the weight, and none at the first key."""
 
     def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
@@ -151,7 +151,7 @@ class Second(Aggregate):
 def test_a_part_of_ones_own_sees_whole_rows(mask: Mask, backend: Any) -> None:
     """Under a window a block of queries needs few keys; parts that do not say so are given all of them."""
     query, key, value = (torch.randn(1500, 3, dtype=torch.float64) for _ in range(3))
-    for options in ({"normalizer": Ranks()}, {"aggregate": Second()}):
+    for options in ({"normalizer": Ranks()}, {"aggregate": HalfAggregate()}):
         found = attend(query, key, value, mask=mask, backend=backend, **options)  # type: ignore[arg-type]
         true = attend(query, key, value, mask=mask, backend="eager", **options)  # type: ignore[arg-type]
         torch.testing.assert_close(found.output, true.output, rtol=0, atol=1e-10)
@@ -166,14 +166,16 @@ class WithoutHead(Aggregate):
         return AggregateResult(weights * keep[:, None, None])
 
 
-class Cooler(Softmax):
+class CoolerSoftmax(Softmax):
     """Colder from head to head."""
 
     def forward(self, scores: Tensor, allowed: Tensor | None, pairs: Pairs) -> Tensor:
         return super().forward(scores * torch.arange(1.0, 1 + scores.shape[-3])[:, None, None], allowed, pairs)
 
 
-@pytest.mark.parametrize("parts", [{"aggregate": WithoutHead()}, {"normalizer": Cooler()}], ids=["aggregate", "norm"])
+@pytest.mark.parametrize(
+    "parts", [{"aggregate": WithoutHead()}, {"normalizer": CoolerSoftmax()}], ids=["aggregate", "norm"]
+)
 def test_a_part_that_knows_heads_sees_heads_and_not_groups(parts: Any) -> None:
     torch.manual_seed(0)
     grouped = Attention(12, heads=6, groups=2, mechanism=Mechanism(**parts))

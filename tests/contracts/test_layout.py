@@ -19,20 +19,20 @@ from regard.compute.planning import BackendName
 from regard.compute.verification import build_parts
 
 
-def _overlapping(numbers: Tensor) -> Tensor:
+def _overlap_rows(numbers: Tensor) -> Tensor:
     """Rows that share all but one of their numbers, and leads that share all but two."""
     strides = (*range(numbers.dim() - 1, 1, -1), 1, 1)
     return numbers.flatten().repeat(4).as_strided(numbers.shape, strides, 1)
 
 
-def _odd_where_one(numbers: Tensor) -> Tensor:
+def _set_odd_strides(numbers: Tensor) -> Tensor:
     """An axis of size one may have any stride: here of all leads, and of the rows' own."""
     view = numbers[..., :1].expand(numbers.shape) if numbers.shape[-1] == 1 else numbers
     first = view[:1].as_strided((1, *view.shape[1:]), (7, *view.stride()[1:]))
     return first.expand(view.shape)
 
 
-def _negated(numbers: Tensor) -> Tensor:
+def _negate_lazily(numbers: Tensor) -> Tensor:
     """torch only notes that these are to be negated: the memory holds the opposite."""
     return torch._neg_view(-numbers)
 
@@ -45,12 +45,12 @@ LAYOUTS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "one column for all": lambda t: t[..., :1].expand(t.shape),
     "one lead for all": lambda t: t[:1].expand(t.shape),
     "one number for all": lambda t: t[(0,) * t.dim()].expand(t.shape),
-    "overlapping": _overlapping,
+    "overlapping": _overlap_rows,
     "at an offset": lambda t: torch.cat([t.new_zeros(3), t.flatten()])[3:].view(t.shape),
     "heads behind rows": lambda t: t.transpose(0, -2).contiguous().transpose(0, -2),
     "last axis first": lambda t: t.movedim(-1, 0).contiguous().movedim(0, -1),
-    "odd where one": _odd_where_one,
-    "to be negated": _negated,
+    "odd where one": _set_odd_strides,
+    "to be negated": _negate_lazily,
 }
 WHO: Sequence[tuple[bool, bool, bool]] = (
     (True, False, False),
@@ -77,7 +77,9 @@ MIXED = list(itertools.product(LAYOUTS, WHO))
 SIZES = verification.SMALL
 
 
-def laid(layout: str, who: Sequence[bool], dtype: torch.dtype = torch.float64) -> tuple[list[Tensor], list[Tensor]]:
+def lay_inputs(
+    layout: str, who: Sequence[bool], dtype: torch.dtype = torch.float64
+) -> tuple[list[Tensor], list[Tensor]]:
     """Queries, keys and values, some of them laid out so; and the same numbers one after another."""
     drawn = [tensor.detach() for tensor in verification.draw_inputs(SIZES, dtype=dtype)]
     odd = [LAYOUTS[layout](tensor) if asked else tensor for tensor, asked in zip(drawn, who, strict=True)]
@@ -100,7 +102,7 @@ def differ(parts: Parts, odd: list[Tensor], plain: list[Tensor], backend: Backen
 @pytest.mark.parametrize("case", KERNELS, ids=str)
 def test_every_kernel_reads_every_layout(case: CatalogCase, layout: str) -> None:
     for who, dtype in itertools.product(WHO, (torch.float64, torch.float32)):
-        parts, (odd, plain) = build_parts(case, SIZES, dtype=dtype), laid(layout, who, dtype)
+        parts, (odd, plain) = build_parts(case, SIZES, dtype=dtype), lay_inputs(layout, who, dtype)
         allowed = verification.GRADIENT if dtype == torch.float64 else 2e-4
         for backend in ("eager", *verification.find_supported_backends(parts, SIZES)):
             assert differ(parts, odd, plain, backend) <= allowed, (backend, who, dtype)
@@ -116,7 +118,7 @@ def test_every_pair_of_parts_reads_some_layouts(number: int) -> None:
     for place, case in enumerate(cases[number::13]):
         parts = build_parts(case, SIZES)
         for layout, who in MIXED[place % len(MIXED) :: 17]:
-            odd, plain = laid(layout, who)
+            odd, plain = lay_inputs(layout, who)
             for backend in ("eager", *verification.find_supported_backends(parts, SIZES)):
                 assert differ(parts, odd, plain, backend) <= verification.GRADIENT, (case, backend, layout, who)
 

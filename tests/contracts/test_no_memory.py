@@ -97,21 +97,21 @@ KERNELS: Mapping[str, Run] = {
 }
 
 
-def real(*shape: int) -> Tensor:
+def draw_real(*shape: int) -> Tensor:
     """Numbers that want a gradient."""
     return torch.randn(*shape, requires_grad=True)
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_kernel_gives_shapes_under_fake_tensors(name: str) -> None:
-    shape = KERNELS[name](real).shape
+    shape = KERNELS[name](draw_real).shape
     with FakeTensorMode():
-        found = KERNELS[name](real)
+        found = KERNELS[name](draw_real)
         assert found.shape == shape
         if found.requires_grad:
             found.sum().backward()
     kept = {}
-    made = KERNELS[name](lambda *size: kept.setdefault(len(kept), real(*size)))
+    made = KERNELS[name](lambda *size: kept.setdefault(len(kept), draw_real(*size)))
     with FakeTensorMode(allow_non_fake_inputs=True):
         again = iter(list(kept.values()))
         assert KERNELS[name](lambda *_: next(again)).shape == made.shape
@@ -119,16 +119,16 @@ def test_every_kernel_gives_shapes_under_fake_tensors(name: str) -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_kernel_gives_shapes_on_the_meta_device(name: str) -> None:
-    shape = KERNELS[name](real).shape
+    shape = KERNELS[name](draw_real).shape
     with torch.device("meta"):
-        assert KERNELS[name](real).shape == shape
+        assert KERNELS[name](draw_real).shape == shape
 
 
 @pytest.mark.parametrize("name", sorted(KERNELS.keys() - {"dropout", "added", "rectified"}))
 def test_a_default_device_elsewhere_takes_no_memory_away(name: str) -> None:
     """What is made on the way is made where the tensors are."""
     kept: list[Tensor] = []
-    made = KERNELS[name](lambda *size: (kept.append(real(*size)), kept[-1])[1])
+    made = KERNELS[name](lambda *size: (kept.append(draw_real(*size)), kept[-1])[1])
     again = iter(kept)
     with torch.device("meta"):
         found = KERNELS[name](lambda *_: next(again))
@@ -139,40 +139,40 @@ def test_a_default_device_elsewhere_takes_no_memory_away(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(KERNELS.keys() - {"dropout", "added", "rectified"}))
 def test_a_mode_that_looks_on_changes_no_number(name: str) -> None:
     kept: list[Tensor] = []
-    made = KERNELS[name](lambda *size: (kept.append(real(*size)), kept[-1])[1])
+    made = KERNELS[name](lambda *size: (kept.append(draw_real(*size)), kept[-1])[1])
     again = iter(kept)
     with FlopCounterMode(display=False):
         torch.testing.assert_close(KERNELS[name](lambda *_: next(again)), made)
 
 
-def freed() -> Tensor:
+def make_freed() -> Tensor:
     numbers = torch.randn(2, 3)
     numbers.untyped_storage().resize_(0)
     return numbers
 
 
-def shrunk() -> Tensor:
+def make_shrunk() -> Tensor:
     numbers = torch.randn(2, 3)
     numbers.untyped_storage().resize_(8)
     return numbers
 
 
-def escaped() -> Tensor:
+def make_escaped() -> Tensor:
     kept: list[Tensor] = []
     torch.func.vmap(lambda row: (kept.append(row), row)[1])(torch.randn(2, 3))
     return kept[0]
 
 
-def fake() -> Tensor:
+def make_fake() -> Tensor:
     with FakeTensorMode():
         return torch.randn(2, 3)
 
 
 WITHOUT: Mapping[str, Callable[[], Tensor]] = {
-    "fake": fake,
+    "fake": make_fake,
     "meta": lambda: torch.randn(2, 3, device="meta"),
-    "freed": freed,
-    "escaped from vmap": escaped,
+    "freed": make_freed,
+    "escaped from vmap": make_escaped,
     "sparse": lambda: torch.eye(3).to_sparse(),
     "nested": lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
     "zeros that are not there": lambda: torch._efficientzerotensor((2, 3)),
@@ -188,7 +188,9 @@ def test_what_has_no_memory_is_not_reachable(kind: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("numbers", [shrunk, freed, lambda: torch._neg_view(torch.ones(2)), fake], ids=range(4))
+@pytest.mark.parametrize(
+    "numbers", [make_shrunk, make_freed, lambda: torch._neg_view(torch.ones(2)), make_fake], ids=range(4)
+)
 def test_a_pointer_is_refused_where_a_loop_would_read_something_else(numbers: Callable[[], Tensor]) -> None:
     for give in (tensor_memory.get_address, tensor_memory.get_strided_address):
         with pytest.raises(RegardError, match="a tensor for a compiled kernel"):

@@ -56,7 +56,7 @@ def test_a_batch_of_none_gives_none(case: CatalogCase, lead: tuple[int, ...]) ->
         assert all(tensor.grad is None or tensor.grad.shape == tensor.shape for tensor in tensors)
 
 
-def floats(*shape: int) -> Tensor:
+def make_floats(*shape: int) -> Tensor:
     return torch.randn(*shape, dtype=torch.float64)
 
 
@@ -64,25 +64,29 @@ LAYERS: dict[str, Callable[[int, int, int], Tensor]] = {
     "attention": lambda b, q, k: read(Attention(8, heads=2), b, q, k),
     "grouped": lambda b, q, k: read(Attention(8, heads=4, groups=2), b, q, k),
     "rotary": lambda b, q, k: read(Attention(8, heads=2, rotary=Rotary(4)), b, q, k),
-    "local": lambda b, q, k: local(b, q, k),
-    "pooling": lambda b, q, k: Pooling(8, queries=q).double()(floats(b, k, 8)),
-    "hops": lambda b, q, k: Hops.linear(8).double()(floats(b, q, 8), Memory(floats(b, k, 8), floats(b, k, 8))).output,
-    "flow": lambda b, q, k: AttentionFlow(8).double()(floats(b, q, 8), floats(b, k, 8)),
-    "co-attention": lambda b, q, k: CoAttention(8, 8, hidden=3).double()(floats(b, q, 8), floats(b, k, 8)).first.output,
-    "gated": lambda b, q, k: GatedHeads(8, 3, positions=9).double()(floats(b, k, 8)).output,
+    "local": lambda b, q, k: attend_locally(b, q, k),
+    "pooling": lambda b, q, k: Pooling(8, queries=q).double()(make_floats(b, k, 8)),
+    "hops": lambda b, q, k: (
+        Hops.linear(8).double()(make_floats(b, q, 8), Memory(make_floats(b, k, 8), make_floats(b, k, 8))).output
+    ),
+    "flow": lambda b, q, k: AttentionFlow(8).double()(make_floats(b, q, 8), make_floats(b, k, 8)),
+    "co-attention": lambda b, q, k: (
+        CoAttention(8, 8, hidden=3).double()(make_floats(b, q, 8), make_floats(b, k, 8)).first.output
+    ),
+    "gated": lambda b, q, k: GatedHeads(8, 3, positions=9).double()(make_floats(b, k, 8)).output,
 }
 
 
 def read(layer: Attention, batch: int, queries: int, keys: int) -> Tensor:
     layer = layer.double()
-    memory = layer.remember(floats(batch, keys, 8), mask=Lengths(torch.full((batch,), min(1, keys))))
-    memory = memory.append(layer.remember(floats(batch, 0, 8), start=memory.next_position))
-    return layer(floats(batch, queries, 8), memory)
+    memory = layer.remember(make_floats(batch, keys, 8), mask=Lengths(torch.full((batch,), min(1, keys))))
+    memory = memory.append(layer.remember(make_floats(batch, 0, 8), start=memory.next_position))
+    return layer(make_floats(batch, queries, 8), memory)
 
 
-def local(batch: int, queries: int, keys: int) -> Tensor:
+def attend_locally(batch: int, queries: int, keys: int) -> Tensor:
     layer = LocalAttention(Attention(8, heads=2), radius=2, size=8).double()
-    output: Tensor = layer(floats(batch, queries, 8), layer.attention.remember(floats(batch, keys, 8)))
+    output: Tensor = layer(make_floats(batch, queries, 8), layer.attention.remember(make_floats(batch, keys, 8)))
     return output
 
 

@@ -31,14 +31,14 @@ PLACES = {
 EXTRA = {torch.float32: 20}  # units in the last place that torch's fused kernel takes from exponentials
 
 
-def points(place: str, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+def draw_points(place: str, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(4)
     sizes = (23, 3), (37, 3), (37, 2)
     query, key, value = (torch.randn(2, *size, generator=generator, dtype=torch.float64) for size in sizes)
     return PLACES[place](query).to(dtype), PLACES[place](key).to(dtype), value.to(dtype)
 
 
-def error(found: Tensor, true: Tensor) -> float:
+def measure_error(found: Tensor, true: Tensor) -> float:
     return float((found.double() - true).abs().max())
 
 
@@ -46,7 +46,7 @@ def error(found: Tensor, true: Tensor) -> float:
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", SCORES)
 def test_no_place_costs_digits(name: str, place: str, dtype: torch.dtype) -> None:
-    query, key, value = points(place, dtype)
+    query, key, value = draw_points(place, dtype)
     if not bool(torch.isfinite(torch.stack([query.abs().amax(), key.abs().amax()])).all()):
         pytest.skip("not a number of this dtype")
     masks = (None, Causal(), Window(5, 1), Lengths(torch.tensor([30, 7])))
@@ -56,7 +56,7 @@ def test_no_place_costs_digits(name: str, place: str, dtype: torch.dtype) -> Non
         eager = attend(query, key, value, backend="eager", **options).output
         true = attend(query.double(), key.double(), value.double(), backend="eager", **options).output
         rounding = torch.finfo(dtype).eps * float(true.abs().max())
-        own = error(eager, true)
+        own = measure_error(eager, true)
         allowed = 2 * (rounding if own != own else own + rounding) + EXTRA.get(dtype, 0) * rounding
         if dtype == torch.float64:  # there the definition has nothing wider to be compared with
             allowed = verification.VALUE * max(1.0, float(true.abs().max()))
@@ -66,7 +66,7 @@ def test_no_place_costs_digits(name: str, place: str, dtype: torch.dtype) -> Non
             except PlanError:
                 assert backend in ("sdpa", "local")
                 continue
-            assert error(found.output, true) <= allowed, (mask, normalizer, backend, found.plan.explain())
+            assert measure_error(found.output, true) <= allowed, (mask, normalizer, backend, found.plan.explain())
 
 
 @pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
@@ -89,24 +89,24 @@ def test_a_learned_bandwidth_keeps_the_digits_of_its_gradient(
         return torch.autograd.grad(output.sum(), bandwidth)[0]
 
     true = differentiate(torch.float64, "eager")
-    own, found = (error(differentiate(dtype, backend), true) for backend in ("eager", "auto"))
+    own, found = (measure_error(differentiate(dtype, backend), true) for backend in ("eager", "auto"))
     rounding = torch.finfo(dtype).eps * max(1.0, float(true.abs()))
     assert found <= 2 * (own + rounding) + 2 * EXTRA.get(dtype, 0) * rounding
 
 
 def test_the_plan_says_why_it_is_careful() -> None:
-    query, key, value = points("around 0 and 1e4", torch.float32)
+    query, key, value = draw_points("around 0 and 1e4", torch.float32)
     plan = attend(query, key, value, score=Gaussian()).plan
     assert plan.backend == "sdpa"
     assert plan.precision == torch.float64
     assert "precision: float64, because float32 would lose digits" in plan.explain()
-    query, key, value = points("around 0 and 1e8", torch.float32)
+    query, key, value = draw_points("around 0 and 1e8", torch.float32)
     plan = attend(query, key, value, score=Gaussian(bandwidth=1 / 30)).plan
     assert plan.backend == "stream"
     assert "only pairs taken one by one keep their digits" in plan.explain()
     with pytest.raises(PlanError, match="pairs taken one by one"):
         attend(query, key, value, score=Gaussian(bandwidth=1 / 30), backend="sdpa")
-    assert attend(*points("around 0", torch.float32), score=Gaussian()).plan.precision is None
+    assert attend(*draw_points("around 0", torch.float32), score=Gaussian()).plan.precision is None
 
 
 def test_float16_keys_of_hundreds_are_read() -> None:
@@ -128,14 +128,14 @@ def test_alibi_is_as_exact_far_from_the_start_as_near_it(length: int) -> None:
     eager = attend(query, key, value, bias=bias, mask=Causal(), backend="eager").output
     true = attend(query.double(), key.double(), value.double(), bias=bias, mask=Causal(), backend="eager").output
     rounding = torch.finfo(torch.float32).eps * float(true.abs().max())
-    assert error(found, true) <= 2 * (error(eager, true) + rounding) + EXTRA[torch.float32] * rounding
+    assert measure_error(found, true) <= 2 * (measure_error(eager, true) + rounding) + EXTRA[torch.float32] * rounding
 
 
 def test_gradients_keep_their_digits_too() -> None:
     for place in ("around 1e4", "around 0 and 1e4", "stretched"):
         grads = []
         for dtype, backend in ((torch.float32, "auto"), (torch.float64, "eager")):
-            tensors = [tensor.to(dtype).requires_grad_() for tensor in points(place, torch.float32)]
+            tensors = [tensor.to(dtype).requires_grad_() for tensor in draw_points(place, torch.float32)]
             output = attend(*tensors, score=Gaussian(), mask=Causal(), backend=backend).output  # type: ignore[arg-type]
             grads.append(torch.autograd.grad(output.square().sum(), tensors))
         for found, true in zip(*grads, strict=True):

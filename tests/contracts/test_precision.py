@@ -35,7 +35,7 @@ def exact(parts: Parts) -> Parts:
     return parts
 
 
-def worst(found: Tensor, true: Tensor) -> float:
+def measure_worst(found: Tensor, true: Tensor) -> float:
     return float((found.double() - true).detach().abs().max())
 
 
@@ -53,6 +53,6 @@ def test_low_precision_errs_no_more_than_the_definition(case: CatalogCase, dtype
     true = verification.run_backend(exact(parts), wide, "eager").output.detach()
     rounding = torch.finfo(dtype).eps * float(true.abs().max())
     for backend, output in found.items():
-        allowed = 2 * (worst(found["eager"], true) + rounding) + KERNEL.get((backend, dtype), 0) * rounding
+        allowed = 2 * (measure_worst(found["eager"], true) + rounding) + KERNEL.get((backend, dtype), 0) * rounding
         assert output.dtype == dtype
-        assert worst(output, true) <= allowed, backend
+        assert measure_worst(output, true) <= allowed, backend

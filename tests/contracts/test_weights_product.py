@@ -39,7 +39,7 @@ class Setting(NamedTuple):
     grad: bool
 
 
-def settings() -> list[Setting]:
+def list_settings() -> list[Setting]:
     """Every case with one of each; a row total only of scores that are positive, or it may be next to nothing."""
     names = [list(catalog.FAMILIES[family]) for family in catalog_cases.FAMILIES[:-1]]
     cases = [case for case in choose_pairwise_cases([*names, ["soft"]]) if case.normalizer != "row-total"]
@@ -86,10 +86,10 @@ def check_product(attended: AttentionResult, value: Tensor) -> None:
     dense, value = attended.weights.dense().double(), value.double()
     assert dense.shape == attended.weights.shape == (*attended.output.shape[:-1], SMALL.keys), dense.shape
     size = dense.abs() @ value.abs() + 0.1 * value.abs().max()
-    check("output", attended.output, dense @ value, rounding(attended.output.dtype) * size)
+    check("output", attended.output, dense @ value, compute_rounding(attended.output.dtype) * size)
 
 
-def rounding(dtype: torch.dtype) -> float:
+def compute_rounding(dtype: torch.dtype) -> float:
     return ROUNDINGS[dtype] * torch.finfo(dtype).eps
 
 
@@ -97,7 +97,7 @@ def check_views(attended: AttentionResult) -> None:
     """Tiles, the largest, entropy and what is received are those of the dense table."""
     weights = attended.weights
     dense = weights.dense().detach()
-    allowed = rounding(attended.output.dtype)
+    allowed = compute_rounding(attended.output.dtype)
     summary = weights.summary(3)
     check("tile", weights.tile(slice(2, 6), slice(3, 9)), dense[..., 2:6, 3:9], allowed)
     check("top", weights.top(3).weights, dense.topk(3, -1).values, allowed)
@@ -113,7 +113,7 @@ def check_views(attended: AttentionResult) -> None:
 
 @pytest.mark.parametrize("share", range(SHARES))
 def test_the_output_is_the_weights_times_the_values(share: int) -> None:
-    for setting in settings()[share::SHARES]:
+    for setting in list_settings()[share::SHARES]:
         for backend, attended, value in compute(setting):
             try:
                 check_product(attended, value)

@@ -12,7 +12,7 @@ CONTENT = bytes(range(256)) * 1200  # 300 kB: several chunks
 
 
 @dataclass
-class Shelf:
+class FileShelf:
     """What the server gives out, and what it was asked for."""
 
     address: str = ""
@@ -30,7 +30,7 @@ class Shelf:
 
 
 class Handler(BaseHTTPRequestHandler):
-    shelf: Shelf
+    shelf: FileShelf
 
     def do_GET(self) -> None:
         shelf, span = self.shelf, self.headers.get("Range", "")
@@ -83,8 +83,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def shelf() -> Iterator[Shelf]:
-    made = Shelf()
+def shelf() -> Iterator[FileShelf]:
+    made = FileShelf()
     kind = type("Own", (Handler,), {"shelf": made})
     server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
     made.handler = kind

@@ -27,7 +27,7 @@ from regard.tasks.data.text_files import locate_data
 QUICK = RetryPolicy(tries=2, pause=0.0, timeout=60.0)
 
 
-def zipped(files: dict[str, bytes]) -> bytes:
+def zip_files(files: dict[str, bytes]) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         for name, data in files.items():
@@ -40,28 +40,30 @@ LINES = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data i
 MEMBERS = hashlib.sha256(LINES.encode()).hexdigest()
 
 
-def dataset(shelf: Any, **changes: Any) -> PublishedDataset:
+def make_dataset(shelf: Any, **changes: Any) -> PublishedDataset:
     unpacking = Extraction("*/recordings/*.wav", "recordings", **({"count": 2, "sha256": MEMBERS} | changes))
     file = File("set.zip", f"{shelf.address}/set.zip", extraction=unpacking)
     return PublishedDataset("small", "two sounds", "free", "http://127.0.0.1/", (file,))
 
 
 def test_the_wanted_members_are_unpacked_and_the_archive_is_not_kept(shelf: Any, tmp_path: Path) -> None:
-    shelf.files["/set.zip"] = zipped(SOUNDS)
-    said = list(download_dataset(dataset(shelf), tmp_path, patience=QUICK))
+    shelf.files["/set.zip"] = zip_files(SOUNDS)
+    said = list(download_dataset(make_dataset(shelf), tmp_path, patience=QUICK))
     assert said[-1] == "set.zip: unpacked, 2 files"
     found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert found == {"recordings/a.wav", "recordings/b.wav", ".regard.json"}
-    assert list(download_dataset(dataset(shelf), tmp_path, patience=QUICK)) == ["set.zip: unpacked already, 2 files"]
+    assert list(download_dataset(make_dataset(shelf), tmp_path, patience=QUICK)) == [
+        "set.zip: unpacked already, 2 files"
+    ]
     assert len(shelf.asked) == 1
     (tmp_path / "recordings" / "a.wav").unlink()
-    list(download_dataset(dataset(shelf), tmp_path, patience=QUICK))
+    list(download_dataset(make_dataset(shelf), tmp_path, patience=QUICK))
     assert (tmp_path / "recordings" / "a.wav").read_bytes() == b"a"
 
 
 def test_an_archive_packed_anew_is_the_same_set(shelf: Any, tmp_path: Path) -> None:
-    shelf.files["/set.zip"] = zipped(dict(reversed(SOUNDS.items())) | {"set-1/new": b"1"})
-    assert list(download_dataset(dataset(shelf), tmp_path, patience=QUICK))[-1] == "set.zip: unpacked, 2 files"
+    shelf.files["/set.zip"] = zip_files(dict(reversed(SOUNDS.items())) | {"set-1/new": b"1"})
+    assert list(download_dataset(make_dataset(shelf), tmp_path, patience=QUICK))[-1] == "set.zip: unpacked, 2 files"
 
 
 @pytest.mark.parametrize(
@@ -74,25 +76,25 @@ def test_an_archive_packed_anew_is_the_same_set(shelf: Any, tmp_path: Path) -> N
     ids=["changed", "fewer", "none"],
 )
 def test_wrong_members_are_not_kept(shelf: Any, tmp_path: Path, files: dict[str, bytes], sentence: str) -> None:
-    shelf.files["/set.zip"] = zipped(files)
+    shelf.files["/set.zip"] = zip_files(files)
     with pytest.raises(DownloadError, match=sentence):
-        list(download_dataset(dataset(shelf), tmp_path, patience=QUICK))
+        list(download_dataset(make_dataset(shelf), tmp_path, patience=QUICK))
     assert not (tmp_path / "recordings").exists()
 
 
 def test_an_archive_writes_nowhere_else(shelf: Any, tmp_path: Path) -> None:
-    shelf.files["/set.zip"] = zipped({"../../recordings/evil.wav": b"x"})
-    list(download_dataset(dataset(shelf, count=None, sha256=None), tmp_path / "in", patience=QUICK))
+    shelf.files["/set.zip"] = zip_files({"../../recordings/evil.wav": b"x"})
+    list(download_dataset(make_dataset(shelf, count=None, sha256=None), tmp_path / "in", patience=QUICK))
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
     assert (tmp_path / "in" / "recordings" / "evil.wav").read_bytes() == b"x"
 
 
 def test_a_damaged_archive_is_one_sentence(shelf: Any, tmp_path: Path) -> None:
-    shelf.files["/set.zip"] = zipped(SOUNDS)[:-30]
+    shelf.files["/set.zip"] = zip_files(SOUNDS)[:-30]
     with pytest.raises(
         DownloadError, match=r"set.zip: got a damaged archive .*, expected a whole zip; fix: remove it and"
     ):
-        list(download_dataset(dataset(shelf), tmp_path, patience=QUICK))
+        list(download_dataset(make_dataset(shelf), tmp_path, patience=QUICK))
 
 
 def test_a_file_without_a_sum_must_stay_what_it_was(shelf: Any, tmp_path: Path) -> None:
@@ -148,8 +150,8 @@ def test_this_folder_and_zipped_files_are_found(tmp_path: Path, monkeypatch: pyt
 def test_the_command_shows_the_license_first(
     regard: Callable[..., Any], shelf: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    shelf.files["/set.zip"] = zipped(SOUNDS)
-    monkeypatch.setitem(DATASETS_BY_NAME, "small", dataset(shelf))
+    shelf.files["/set.zip"] = zip_files(SOUNDS)
+    monkeypatch.setitem(DATASETS_BY_NAME, "small", make_dataset(shelf))
     monkeypatch.setenv("REGARD_DATA", str(tmp_path / "data"))
     done = regard("data", "get", "small")
     assert (done.code, done.errors) == (0, "")

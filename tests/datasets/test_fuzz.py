@@ -26,7 +26,7 @@ INTERESTING = (b"", b"\0", b"\xff", b"\xff\xfe", b"\xef\xbb\xbf", b"\t", b"\r\n"
 NUMBERS = (0, 1, 0x7F, 0xFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1)
 
 
-def changed(content: bytes, chance: random.Random) -> bytes:
+def damage(content: bytes, chance: random.Random) -> bytes:
     """The same with a few things cut, doubled, flipped or put in."""
     data = bytearray(content)
     for _ in range(chance.choice((1, 1, 2, 5))):
@@ -49,7 +49,7 @@ def changed(content: bytes, chance: random.Random) -> bytes:
     return bytes(data)
 
 
-def packed(**members: bytes) -> bytes:
+def pack_archive(**members: bytes) -> bytes:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in members.items():
@@ -63,44 +63,44 @@ def array() -> bytes:
     return target.getvalue()
 
 
-def reading_text(path: Path) -> None:
+def read_text(path: Path) -> None:
     from regard.tasks.data import load_parallel_files, load_parallel_table
 
     for read in (lambda: load_parallel_table(path), lambda: load_parallel_files(path, path)):
         quiet(read)
 
 
-def reading_points(path: Path) -> None:
+def read_points(path: Path) -> None:
     from regard.tasks.data.points import read_points
 
     read_points(path, "")
 
 
-def reading_sequences(path: Path) -> None:
+def read_sequences(path: Path) -> None:
     from regard.tasks.data.sequences import read_sequences
 
     read_sequences(path, 4)
 
 
-def reading_pictures(path: Path) -> None:
+def read_pictures(path: Path) -> None:
     from regard.tasks.data.gray_images import read_idx
 
     read_idx(path.parent, path.name, 3)
 
 
-def reading_questions(path: Path) -> None:
+def read_questions(path: Path) -> None:
     from regard.tasks.reading.squad import read_squad
 
     read_squad(path, validation=1, test=1)
 
 
-def reading_captions(path: Path) -> None:
+def read_captions(path: Path) -> None:
     from regard.tasks.captioning.captions import read_table
 
     read_table(path)
 
 
-def reading_images(path: Path) -> None:
+def read_images(path: Path) -> None:
     from regard.tasks.images import ImageFiles
 
     pictures = ImageFiles(path)
@@ -108,29 +108,29 @@ def reading_images(path: Path) -> None:
         quiet(lambda name=name: pictures.read(name))  # type: ignore[misc]
 
 
-def reading_sounds(path: Path) -> None:
+def read_sounds(path: Path) -> None:
     from regard.tasks.speech.spoken_digits import read_digits
 
     read_digits(path, 8000)
 
 
-def reading_vectors(path: Path) -> None:
+def read_vectors(path: Path) -> None:
     from regard.tasks.reading.vectors import read_vectors
 
     read_vectors(path)
 
 
-def reading_rows(path: Path) -> None:
+def read_rows(path: Path) -> None:
     from regard.tasks.vqa.questions import read_rows
 
     read_rows(path)
 
 
-def unpacking(path: Path) -> None:
+def unpack_archive(path: Path) -> None:
     extract_archive(File(path.name, "http://127.0.0.1/", extraction=Extraction("*.txt", "out")), path, path.parent)
 
 
-def reading_vocabulary(path: Path) -> None:
+def read_vocabulary(path: Path) -> None:
     from regard.tasks.data.vocabularies import load_vocabulary
 
     load_vocabulary(path.parent, path.stem)
@@ -159,22 +159,22 @@ SQUAD = json.dumps(
 WAV = b"RIFF" + struct.pack("<I", 236) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 8000, 16000, 2, 16)
 WAV += b"data" + struct.pack("<I", 200) + bytes(range(200))
 FILES: dict[str, tuple[bytes, Callable[[Path], None]]] = {
-    "table.tsv": (TABLE, reading_text),
-    "table.tsv.gz": (gzip.compress(TABLE, mtime=0), reading_text),
-    "points.csv": (b"x,y\n" + b"".join(b"%d,%d.5\n" % (n, n) for n in range(9)), reading_points),
-    "series.csv": (b"x,y\n" + b"".join(b"%d,%d.5\n" % (n, n) for n in range(30)), reading_sequences),
-    "series.npy": (array(), reading_sequences),
-    "pictures-idx3": (bytes((0, 0, 8, 3)) + struct.pack(">3I", 4, 3, 3) + bytes(36), reading_pictures),
-    "squad.json": (SQUAD, reading_questions),
-    "captions.tsv": (b"train\t1.png\ta dog\ndev\t2.png\ta cat\ntest\t3.png\tone\n", reading_captions),
-    "images.zip": (packed(a__png=b"png" * 99, b__jpg=b"jpg"), reading_images),
-    "recordings.zip": (packed(**{f"{n}_jackson_3__wav": WAV for n in range(3)}), reading_sounds),
-    "set.zip": (packed(a__txt=b"some text " * 99, b__txt=b"other"), unpacking),
-    "glove.txt": (b"".join(b"word%d 0.5 1.5 %d\n" % (n, n) for n in range(9)), reading_vectors),
-    "rows.json": (json.dumps([["what?", "this", n] for n in range(5)]).encode(), reading_rows),
+    "table.tsv": (TABLE, read_text),
+    "table.tsv.gz": (gzip.compress(TABLE, mtime=0), read_text),
+    "points.csv": (b"x,y\n" + b"".join(b"%d,%d.5\n" % (n, n) for n in range(9)), read_points),
+    "series.csv": (b"x,y\n" + b"".join(b"%d,%d.5\n" % (n, n) for n in range(30)), read_sequences),
+    "series.npy": (array(), read_sequences),
+    "pictures-idx3": (bytes((0, 0, 8, 3)) + struct.pack(">3I", 4, 3, 3) + bytes(36), read_pictures),
+    "squad.json": (SQUAD, read_questions),
+    "captions.tsv": (b"train\t1.png\ta dog\ndev\t2.png\ta cat\ntest\t3.png\tone\n", read_captions),
+    "images.zip": (pack_archive(a__png=b"png" * 99, b__jpg=b"jpg"), read_images),
+    "recordings.zip": (pack_archive(**{f"{n}_jackson_3__wav": WAV for n in range(3)}), read_sounds),
+    "set.zip": (pack_archive(a__txt=b"some text " * 99, b__txt=b"other"), unpack_archive),
+    "glove.txt": (b"".join(b"word%d 0.5 1.5 %d\n" % (n, n) for n in range(9)), read_vectors),
+    "rows.json": (json.dumps([["what?", "this", n] for n in range(5)]).encode(), read_rows),
     "words.json": (
         json.dumps({"format": 1, "kind": "word", "lowercase": False, "tokens": ["a", "b"]}).encode(),
-        reading_vocabulary,
+        read_vocabulary,
     ),
 }
 
@@ -188,7 +188,7 @@ def test_whatever_is_changed_is_read_or_one_sentence(name: str, tmp_path: Path) 
     if name != "recordings.zip":  # the sounds in it are made up
         read(path)
     for number in range(CHANGES):
-        path.write_bytes(changed(content, random.Random(f"{name} {number}")))
+        path.write_bytes(damage(content, random.Random(f"{name} {number}")))
         try:
             quiet(lambda: read(path))
         except Exception as error:
@@ -200,6 +200,6 @@ def test_what_is_typed_is_read_or_one_sentence(tmp_path: Path) -> None:
 
     content = "eins zwei\nüber drei\n\n".encode() * 4
     for number in range(CHANGES):
-        (tmp_path / "input").write_bytes(changed(content, random.Random(f"typed {number}")))
+        (tmp_path / "input").write_bytes(damage(content, random.Random(f"typed {number}")))
         with (tmp_path / "input").open("rb") as file:
             quiet(lambda file=file: list(read_lines(file.fileno(), 3)))  # type: ignore[misc]

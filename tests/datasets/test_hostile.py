@@ -192,7 +192,7 @@ def test_a_record_beyond_repair_is_none(shelf: Any, tmp_path: Path, content: byt
     assert len(list(download_dataset(plain, tmp_path, patience=QUICK))) == 1
 
 
-def packed(*members: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED, mode: int = 0) -> bytes:
+def pack_archive(*members: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED, mode: int = 0) -> bytes:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", method) as archive:
         for name, data in members:
@@ -203,32 +203,38 @@ def packed(*members: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED, mode
     return target.getvalue()
 
 
-def changed(archive: bytes, place: int, value: bytes, central: bytes = b"PK\1\2") -> bytes:
+def change_entry(archive: bytes, place: int, value: bytes, central: bytes = b"PK\1\2") -> bytes:
     """The same with other bytes in the first entry of its list."""
     begin = archive.index(central) + place
     return archive[:begin] + value + archive[begin + len(value) :]
 
 
-WHOLE = packed(("a.txt", b"some text " * 500))
+WHOLE = pack_archive(("a.txt", b"some text " * 500))
 BAD: dict[str, tuple[bytes, str]] = {
-    "encrypted": (changed(WHOLE, 8, b"\1\0"), "which is encrypted, expected no password"),
-    "unknown method": (changed(WHOLE, 10, b"\x63\0"), "packed by method 99, expected deflated or stored"),
-    "lzma": (packed(("a.txt", b"a" * 999), method=zipfile.ZIP_LZMA), "packed by method 14"),
-    "bzip2": (packed(("a.txt", b"a" * 999), method=zipfile.ZIP_BZIP2), "packed by method 12"),
-    "link": (packed(("a.txt", b"/etc/passwd"), mode=stat.S_IFLNK | 0o777), "a link or a device, expected plain files"),
-    "device": (packed(("a.txt", b""), mode=stat.S_IFCHR | 0o666), "a link or a device, expected plain files"),
-    "promises much": (changed(WHOLE, 24, struct.pack("<L", 2**20)), "5000 bytes of 'a.txt' in the place of 1048576"),
-    "promises little": (changed(WHOLE, 24, struct.pack("<L", 7)), "a damaged archive"),
+    "encrypted": (change_entry(WHOLE, 8, b"\1\0"), "which is encrypted, expected no password"),
+    "unknown method": (change_entry(WHOLE, 10, b"\x63\0"), "packed by method 99, expected deflated or stored"),
+    "lzma": (pack_archive(("a.txt", b"a" * 999), method=zipfile.ZIP_LZMA), "packed by method 14"),
+    "bzip2": (pack_archive(("a.txt", b"a" * 999), method=zipfile.ZIP_BZIP2), "packed by method 12"),
+    "link": (
+        pack_archive(("a.txt", b"/etc/passwd"), mode=stat.S_IFLNK | 0o777),
+        "a link or a device, expected plain files",
+    ),
+    "device": (pack_archive(("a.txt", b""), mode=stat.S_IFCHR | 0o666), "a link or a device, expected plain files"),
+    "promises much": (
+        change_entry(WHOLE, 24, struct.pack("<L", 2**20)),
+        "5000 bytes of 'a.txt' in the place of 1048576",
+    ),
+    "promises little": (change_entry(WHOLE, 24, struct.pack("<L", 7)), "a damaged archive"),
     "cut": (WHOLE[:-9], "a damaged archive"),
     "flipped": (WHOLE[:50] + bytes(byte ^ 0xFF for byte in WHOLE[50:60]) + WHOLE[60:], "a damaged archive"),
     "no zip": (b"not a zip", "a damaged archive"),
     "empty": (b"", "a damaged archive"),
-    "twice": (packed(("a/b.txt", b"1"), ("c/b.txt", b"2")), "2 members under 1 names, expected a name for each"),
-    "hidden": (packed((".regard.json.txt", b"{}")), "a member named '.regard.json.txt', expected names of files"),
-    "dots": (packed(("x/...txt", b"1")), "a member named"),
-    "long name": (packed((f"{'n' * 300}.txt", b"1")), "a member named"),
-    "odd name": (packed(("a\nb.txt", b"1")), "a member named"),
-    "backslashes": (packed(("..\\..\\b.txt", b"1")), "a member named"),
+    "twice": (pack_archive(("a/b.txt", b"1"), ("c/b.txt", b"2")), "2 members under 1 names, expected a name for each"),
+    "hidden": (pack_archive((".regard.json.txt", b"{}")), "a member named '.regard.json.txt', expected names of files"),
+    "dots": (pack_archive(("x/...txt", b"1")), "a member named"),
+    "long name": (pack_archive((f"{'n' * 300}.txt", b"1")), "a member named"),
+    "odd name": (pack_archive(("a\nb.txt", b"1")), "a member named"),
+    "backslashes": (pack_archive(("..\\..\\b.txt", b"1")), "a member named"),
 }
 
 
@@ -248,7 +254,7 @@ def test_a_bad_archive_is_one_sentence_and_nothing_of_it_is_kept(tmp_path: Path,
 def test_members_go_nowhere_else(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "set.zip").write_bytes(
-        packed(("../../up.txt", b"1"), ("/etc/root.txt", b"2"), ("a/b.txt", b"3"))
+        pack_archive(("../../up.txt", b"1"), ("/etc/root.txt", b"2"), ("a/b.txt", b"3"))
     )
     extract_archive(File("set.zip", "", extraction=Extraction("*.txt")), tmp_path / "in" / "set.zip", tmp_path / "in")
     found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.txt")}
@@ -280,7 +286,7 @@ def test_the_list_is_found_in_large_archives_too(tmp_path: Path) -> None:
 
 def test_more_members_than_are_allowed_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives_module, "MEMBERS", 20)
-    (tmp_path / "some.zip").write_bytes(packed(*((f"{number}.txt", b"") for number in range(21))))
+    (tmp_path / "some.zip").write_bytes(pack_archive(*((f"{number}.txt", b"") for number in range(21))))
     with pytest.raises(InputError, match=r"some.zip: got 21 members, expected at most 20 members"):
         open_archive(tmp_path / "some.zip")
 
@@ -291,8 +297,8 @@ def test_an_image_in_an_archive_is_not_read_whole_when_it_is_a_bomb(
     from regard.tasks.images import ImageFiles
 
     monkeypatch.setattr(archives_module, "MEMBER", 2**16)
-    bomb = packed(("a.png", b"\0" * 2**24))
-    lying = changed(bomb, 24, struct.pack("<L", 2**15))
+    bomb = pack_archive(("a.png", b"\0" * 2**24))
+    lying = change_entry(bomb, 24, struct.pack("<L", 2**15))
     for data, sentence in ((bomb, "16,777,216 bytes of 'a.png', expected at most 65,536"), (lying, "damaged archive")):
         (tmp_path / "images.zip").write_bytes(data)
         tracemalloc.start()
@@ -307,7 +313,7 @@ def test_sounds_in_an_archive_are_bounded_too(tmp_path: Path, monkeypatch: pytes
     from regard.tasks.speech.spoken_digits import read_digits
 
     monkeypatch.setattr(archives_module, "MEMBER", 2**16)
-    (tmp_path / "recordings.zip").write_bytes(packed(("7_jackson_32.wav", b"\0" * 2**24)))
+    (tmp_path / "recordings.zip").write_bytes(pack_archive(("7_jackson_32.wav", b"\0" * 2**24)))
     with pytest.raises(InputError, match=r"16,777,216 bytes of '7_jackson_32.wav', expected at most 65,536 bytes"):
         read_digits(tmp_path, 8000)
 

@@ -29,7 +29,7 @@ def get(shelf: Any, folder: Path, **changes: Any) -> str:
     return download_file(file_of(shelf, **changes), folder / "a.bin", patience=QUICK)
 
 
-def left(folder: Path) -> dict[str, int]:
+def list_sizes(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_size for path in folder.iterdir()}
 
 
@@ -37,7 +37,7 @@ def test_a_whole_file_is_fetched_once(shelf: Any, tmp_path: Path) -> None:
     seen: list[tuple[int, int | None]] = []
     total = download_file(file_of(shelf), tmp_path / "new" / "a.bin", lambda *pair: seen.append(pair), QUICK)
     assert total == SUM
-    assert left(tmp_path / "new") == {"a.bin": len(CONTENT)}
+    assert list_sizes(tmp_path / "new") == {"a.bin": len(CONTENT)}
     assert (tmp_path / "new" / "a.bin").read_bytes() == CONTENT
     assert seen[-1] == (len(CONTENT), len(CONTENT))
     assert len(seen) > 2
@@ -109,8 +109,8 @@ def test_a_wrong_sum_keeps_nothing(shelf: Any, tmp_path: Path) -> None:
         f"a.bin: got {len(CONTENT)} bytes with sha256 {found}, expected {len(CONTENT)} bytes with {SUM}; "
         "fix: try again, or another --mirror; nothing was kept"
     )
-    assert "a.bin" not in left(tmp_path)
-    assert ".a.bin.part" not in left(tmp_path)
+    assert "a.bin" not in list_sizes(tmp_path)
+    assert ".a.bin.part" not in list_sizes(tmp_path)
 
 
 def test_a_wrong_file_that_is_there_is_left_alone(shelf: Any, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_wrong_size_is_refused_before_it_is_loaded(shelf: Any, tmp_path: Path)
         DownloadError, match=rf"a\.bin: got {40 * len(CONTENT)} bytes, expected {len(CONTENT)} bytes from"
     ):
         get(shelf, tmp_path)
-    assert left(tmp_path).get(".a.bin.part") == 0
+    assert list_sizes(tmp_path).get(".a.bin.part") == 0
 
 
 def test_more_than_was_said_stops(shelf: Any, tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_full_disk_keeps_what_came_and_goes_on(shelf: Any, tmp_path: Path) -> 
             get(shelf, tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert 0 < left(tmp_path)[".a.bin.part"] <= 100_000
+    assert 0 < list_sizes(tmp_path)[".a.bin.part"] <= 100_000
     get(shelf, tmp_path)
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
     assert shelf.asked[-1].startswith("bytes=")
@@ -196,7 +196,7 @@ def test_a_disk_with_too_little_room_is_not_filled(shelf: Any, tmp_path: Path, m
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=len(CONTENT) - 1))
     with pytest.raises(DownloadError, match="disk: got no space left"):
         get(shelf, tmp_path)
-    assert left(tmp_path)[".a.bin.part"] == 0
+    assert list_sizes(tmp_path)[".a.bin.part"] == 0
 
 
 def test_two_at_once_do_not_mix(shelf: Any, tmp_path: Path) -> None:

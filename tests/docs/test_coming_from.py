@@ -93,7 +93,7 @@ def test_tensorflow_addons_bahdanau() -> None:
     assert_same(found.output, normalized.softmax(-1) @ memory)
 
 
-def allennlp_softmax(scores: Tensor, kept: Tensor) -> Tensor:
+def softmax_of_allennlp(scores: Tensor, kept: Tensor) -> Tensor:
     """Softmax of what is kept times its mask, and divided by its sum again."""
     weights = torch.softmax(scores * kept, -1) * kept
     return weights / (weights.sum(-1, keepdim=True) + 1e-13)
@@ -107,12 +107,12 @@ def test_allennlp_attention() -> None:
     fill(bilinear.weight, W)
     scores = torch.einsum("bd,de,bse->bs", vector, W, matrix) + b  # softmax does not see the bias
     found = attend(vector[:, None], matrix, matrix, score=bilinear, mask=Mask.keep(kept[:, None])).weights.dense()
-    torch.testing.assert_close(found[:, 0], allennlp_softmax(scores, kept), atol=1e-11, rtol=1e-11)
+    torch.testing.assert_close(found[:, 0], softmax_of_allennlp(scores, kept), atol=1e-11, rtol=1e-11)
     w, u, v = torch.randn(D, E), torch.randn(E, E), torch.randn(E)
     additive = build_additive(w.T, u.T, v)
     scores = torch.tanh((vector @ w)[:, None] + matrix @ u) @ v
     found = attend(vector[:, None], matrix, matrix, score=additive, mask=Mask.keep(KEPT[:, None])).weights.dense()
-    torch.testing.assert_close(found[:, 0], allennlp_softmax(scores, KEPT), atol=1e-11, rtol=1e-11)
+    torch.testing.assert_close(found[:, 0], softmax_of_allennlp(scores, KEPT), atol=1e-11, rtol=1e-11)
 
 
 def test_allennlp_dot_and_cosine() -> None:

@@ -15,20 +15,20 @@ PAGES = sorted(str(path.relative_to(DOCS)) for language in ("en", "zh") for path
 ELSEWHERE = {"KernelRegressor": "regard.layers.estimators"}
 
 
-def text(name: str) -> str:
+def read_page(name: str) -> str:
     return (DOCS / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_commands_exist(name: str) -> None:
-    commands = set(re.findall(r"(?:\$ |`)regard ([a-z]+)", text(name)))
+    commands = set(re.findall(r"(?:\$ |`)regard ([a-z]+)", read_page(name)))
     assert commands <= set(app), commands - set(app)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_trainings_are_understood(language: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each task with its preset and fields, once."""
-    whole = "\n".join(text(name) for name in PAGES if name.startswith(language))
+    whole = "\n".join(read_page(name) for name in PAGES if name.startswith(language))
     lines = {line.strip() for line in re.findall(r"(?:^\$ |`)regard (train [a-z][^#\n`]*)", whole, re.MULTILINE)}
     assert len(lines) > 20
     for line in sorted(lines):
@@ -40,7 +40,7 @@ def test_trainings_are_understood(language: str, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize("name", [name for name in PAGES if "/articles/" in name])
 def test_the_names_beside_the_terms_of_an_article_exist(name: str) -> None:
-    rows = [line.split(" | ")[2] for line in text(name).splitlines() if line.count(" | ") == 4]
+    rows = [line.split(" | ")[2] for line in read_page(name).splitlines() if line.count(" | ") == 4]
     names = {found for row in rows for found in re.findall(r"`([A-Z]\w+)", row)}
     assert names or name.endswith(("index.md", "terms.md"))
     for each in names:

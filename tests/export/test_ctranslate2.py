@@ -28,12 +28,12 @@ TEXTS = ["s1 s2 s3 s4 s5", "s7", "s9 s30 s2 <unk>", "", "s4 s4 s4 s4 s4 s4 s4", 
 pytestmark = pytest.mark.usefixtures("as_installed")  # a model is trained
 
 
-def config(**changes: object) -> ModelConfig:
+def make_config(**changes: object) -> ModelConfig:
     blocks = TransformerConfig(layers=2, decoder_layers=3, heads=4, hidden=20)
     return ModelConfig(size=24, tied="output", longest=64, transformer=replace(blocks, **changes))
 
 
-def untrained(model: ModelConfig) -> Translator:
+def build_untrained(model: ModelConfig) -> Translator:
     """One with random weights, which ends after some tokens."""
     torch.manual_seed(3)
     made = build_model(model, source=len(SOURCE), target=len(TARGET)).eval()
@@ -47,9 +47,9 @@ def untrained(model: ModelConfig) -> Translator:
 
 
 @cache
-def translator() -> Translator:
+def train_translator() -> Translator:
     """One that has learned, a little, to say a source backwards."""
-    made = untrained(replace(config(), dropout=0.0))
+    made = build_untrained(replace(make_config(), dropout=0.0))
     optimizer = torch.optim.AdamW(made.model.parameters(), lr=5e-3)
     for _ in range(100):
         lengths = torch.randint(1, 8, (24,))
@@ -65,12 +65,12 @@ def translator() -> Translator:
     return made
 
 
-def fast(torchs: Translator, folder: Path) -> CTranslate2Translator:
+def convert(torchs: Translator, folder: Path) -> CTranslate2Translator:
     export(torchs, folder, "ct2")
     return CTranslate2Translator(torchs, folder)
 
 
-def alike(torchs: Translator, other: Translator, search: TranslationSearchOptions) -> int:
+def check_alike(torchs: Translator, other: Translator, search: TranslationSearchOptions) -> int:
     """Checks that both say the same; how many tokens that were."""
     wanted, found = (one.translate(TEXTS, search, attention=True) for one in (torchs, other))
     for one, two in zip(wanted, found, strict=True):
@@ -85,13 +85,13 @@ def alike(torchs: Translator, other: Translator, search: TranslationSearchOption
 
 
 CONFIGS = {
-    "pre": config(),
-    "post": config(norm="post"),
-    "learned": config(positions="learned"),
-    "rotary": config(positions="rotary"),
-    "grouped": config(groups=2),
-    "one group": config(groups=1),
-    "untied": replace(config(), tied="none"),
+    "pre": make_config(),
+    "post": make_config(norm="post"),
+    "learned": make_config(positions="learned"),
+    "rotary": make_config(positions="rotary"),
+    "grouped": make_config(groups=2),
+    "one group": make_config(groups=1),
+    "untied": replace(make_config(), tied="none"),
 }
 SEARCHES = {
     "greedy": TranslationSearchOptions(beam=1),
@@ -104,8 +104,8 @@ SEARCHES = {
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_kind_of_transformer_is_the_same_function(name: str, tmp_path: Path) -> None:
-    torchs = untrained(CONFIGS[name])
-    other = fast(torchs, tmp_path / "model")
+    torchs = build_untrained(CONFIGS[name])
+    other = convert(torchs, tmp_path / "model")
     source, target = [5, 9, 12, 33, 7, END], [6, 7, 8, 9, 20]
     names = [[own[number] for number in row] for own, row in zip(other.names, (source, target), strict=True)]
     (found,) = other.engine.score_batch([names[0]], [names[1]])
@@ -120,22 +120,22 @@ def test_every_search_finds_the_same(name: str, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(
         "regard.export.ctranslate2.search_batch", lambda *a, **k: left.extend(a[1]) or search_batch(*a, **k)
     )
-    torchs = translator()
-    assert alike(torchs, fast(torchs, tmp_path / "model"), SEARCHES[name]) > 5
+    torchs = train_translator()
+    assert check_alike(torchs, convert(torchs, tmp_path / "model"), SEARCHES[name]) > 5
     assert len(left) <= (5 if name == "several" else 1)
 
 
 def test_what_is_never_said_and_what_never_ends_is_left_to_torch(tmp_path: Path) -> None:
-    torchs = untrained(CONFIGS["pre"])
+    torchs = build_untrained(CONFIGS["pre"])
     with torch.no_grad():
         torchs.model.decoder.output.bias[1] += 14.0  # unknown, more probable than any other
         torchs.model.decoder.output.bias[END] -= 8.0
-    assert alike(torchs, fast(torchs, tmp_path / "model"), SEARCHES["exact"]) > 60
+    assert check_alike(torchs, convert(torchs, tmp_path / "model"), SEARCHES["exact"]) > 60
 
 
 def test_a_beam_that_was_full_too_soon_is_searched_again(tmp_path: Path) -> None:
-    torchs, search = translator(), TranslationSearchOptions()
-    other = fast(torchs, tmp_path / "model")
+    torchs, search = train_translator(), TranslationSearchOptions()
+    other = convert(torchs, tmp_path / "model")
     rows = encode_texts([text for text in TEXTS if text], SOURCE)
     best = other.search_rows(rows, replace(search, stop="full"))
     found = other.improve(rows, [[Hypothesis((), -50.0, -50.0)], *best[1:]], search)
@@ -145,7 +145,7 @@ def test_a_beam_that_was_full_too_soon_is_searched_again(tmp_path: Path) -> None
 
 
 def test_nothing_to_translate(tmp_path: Path) -> None:
-    assert fast(translator(), tmp_path / "model").translate([], TranslationSearchOptions()) == []
+    assert convert(train_translator(), tmp_path / "model").translate([], TranslationSearchOptions()) == []
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_nothing_to_translate(tmp_path: Path) -> None:
 )
 def test_searches_that_it_has_not_are_refused(search: TranslationSearchOptions, sentence: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        fast(translator(), tmp_path / "model").translate(TEXTS, search)
+        convert(train_translator(), tmp_path / "model").translate(TEXTS, search)
     assert str(caught.value) == sentence
 
 
@@ -180,9 +180,9 @@ def test_searches_that_it_has_not_are_refused(search: TranslationSearchOptions, 
     ids=["recurrent", "alibi", "score", "normalizer"],
 )
 def test_models_that_it_has_not_are_refused(changes: dict[str, str], got: str, expected: str, tmp_path: Path) -> None:
-    model = replace(config(), **changes) if "decoder" in changes else config(**changes)
+    model = replace(make_config(), **changes) if "decoder" in changes else make_config(**changes)
     with pytest.raises(InputError) as caught:
-        export(untrained(model), tmp_path / "model", "ct2")
+        export(build_untrained(model), tmp_path / "model", "ct2")
     fix = "use --engine torch, or --format onnx"
     assert str(caught.value) == f"{got}, expected {expected}, which is what CTranslate2 has; fix: {fix}"
     assert not list(tmp_path.iterdir())

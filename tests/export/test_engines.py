@@ -19,7 +19,7 @@ from regard.tasks.translation import TranslationSearchOptions, Translator
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from test_ctranslate2 import TEXTS, translator
+from test_ctranslate2 import TEXTS, train_translator
 from test_exported import CONFIGS, build
 
 pytestmark = pytest.mark.usefixtures("as_installed")  # a model is trained, and shape checks cannot be traced
@@ -29,7 +29,7 @@ SEARCH = TranslationSearchOptions()
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A run folder of a Transformer that has learned a little."""
-    export(translator(), tmp_path / "run")
+    export(train_translator(), tmp_path / "run")
     return tmp_path / "run"
 
 
@@ -37,12 +37,12 @@ def run(tmp_path: Path) -> Path:
 def shared_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same for several tests: what engines need is made once."""
     folder = tmp_path_factory.mktemp("engines") / "run"
-    export(translator(), folder)
+    export(train_translator(), folder)
     return folder
 
 
 def load(made: Translator | None = None) -> Translator:
-    return copy.deepcopy(translator() if made is None else made)  # engines prepack the model
+    return copy.deepcopy(train_translator() if made is None else made)  # engines prepack the model
 
 
 def say(made: Translator, texts: list[str] = TEXTS) -> list[list[str]]:
@@ -51,17 +51,17 @@ def say(made: Translator, texts: list[str] = TEXTS) -> list[list[str]]:
 
 @pytest.mark.parametrize("engine", ["torch", "ct2", "onnx", "auto"])
 def test_every_engine_finds_the_same(engine: Any, shared_run: Path) -> None:
-    assert say(open_engine(load(), shared_run, engine).translator) == say(translator())
+    assert say(open_engine(load(), shared_run, engine).translator) == say(train_translator())
 
 
 def test_auto_takes_what_is_faster_and_equal(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = {"torch": 2.0, "ct2": 0.5}
 
-    def trial(made: Translator, texts: list[str]) -> EngineTrial:
+    def make_trial(made: Translator, texts: list[str]) -> EngineTrial:
         name = "torch" if type(made) is Translator else "ct2"
         return EngineTrial(made.translate(texts, SEARCH), seconds[name])
 
-    monkeypatch.setattr(engines, "try_engine", trial)
+    monkeypatch.setattr(engines, "try_engine", make_trial)
     choice = open_engine(load(), run, "auto")
     assert choice[1:] == ("ct2", "4.0 times as fast as torch on 24 texts")
     seconds["ct2"] = 3.0
@@ -98,7 +98,7 @@ def test_a_recurrent_model_runs_in_onnxruntime(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("engine", "precision"), [("ct2", "int8"), ("onnx", "int8"), ("torch", "int8")])
 def test_fewer_bits_change_little(engine: Any, precision: Precision, shared_run: Path) -> None:
     found = open_engine(load(), shared_run, engine, precision).translator.translate(TEXTS, SEARCH)
-    for one, other in zip(translator().translate(TEXTS, SEARCH), found, strict=True):
+    for one, other in zip(train_translator().translate(TEXTS, SEARCH), found, strict=True):
         assert bool(one.best) == bool(other.best)
         assert not one.best or other.best[0].score == pytest.approx(one.best[0].score, abs=0.5)
 
@@ -112,26 +112,26 @@ def test_damaged_files_of_a_choice_are_no_end(run: Path) -> None:
     assert open_engine(load(), run, "auto").name in ("torch", "ct2")
     (record,) = run.glob("engines/*/float32.json")
     record.write_text("{")
-    assert say(open_engine(load(), run, "auto").translator) == say(translator())
+    assert say(open_engine(load(), run, "auto").translator) == say(train_translator())
 
 
 def test_of_several_that_ask_at_once_one_exports(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
 
-    def counted(*arguments: Any) -> None:
+    def count_exports(*arguments: Any) -> None:
         made.append(arguments)
         export(*arguments)
 
-    monkeypatch.setattr(engines, "export", counted)
+    monkeypatch.setattr(engines, "export", count_exports)
     files = EngineFiles(run, None)
     convert: Callable[..., Path] = files.convert_once
-    threads = [Thread(target=convert, args=(translator(), "ct2")) for _ in range(4)]
+    threads = [Thread(target=convert, args=(train_translator(), "ct2")) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(made) == 1
-    assert say(open_engine(load(), run, "ct2").translator) == say(translator())
+    assert say(open_engine(load(), run, "ct2").translator) == say(train_translator())
     assert len(made) == 1
 
 

@@ -22,7 +22,7 @@ from regard.tasks.translation import TranslationConfig, TranslationSearchOptions
 sys.path.insert(0, str(Path(__file__).parent))
 
 from test_ctranslate2 import TEXTS as SENTENCES
-from test_ctranslate2 import translator
+from test_ctranslate2 import train_translator
 
 pytestmark = pytest.mark.usefixtures("as_installed")  # shape checks cannot be traced
 WORDS = TokenVocabulary([f"w{number}" for number in range(13)], "blank")
@@ -65,7 +65,7 @@ def test_onnx_gives_hypotheses_scores_and_weights_of_the_run(name: str, tmp_path
 def test_ctranslate2_translates_as_the_run_does(tmp_path: Path) -> None:
     """A model that has learned something; and one that says the same word until it is cut off, searched greedily."""
     models = (
-        (translator(), SENTENCES, ((1, None), (3, "full"), (3, None))),
+        (train_translator(), SENTENCES, ((1, None), (3, "full"), (3, None))),
         (build(CONFIGS["transformer"]), TEXTS, ((1, None),)),
     )
     for number, (made, texts, searches) in enumerate(models):
@@ -129,7 +129,7 @@ def test_the_lines_of_the_document_translate_without_regard(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("form", ["onnx", "ct2"])
 def test_a_damaged_folder_is_one_sentence(form: Literal["onnx", "ct2"], tmp_path: Path) -> None:
-    export(translator() if form == "ct2" else build(CONFIGS["bahdanau"]), tmp_path / "model", form)
+    export(train_translator() if form == "ct2" else build(CONFIGS["bahdanau"]), tmp_path / "model", form)
     for path in sorted(path for path in (tmp_path / "model").rglob("*") if path.is_file()):
         content = path.read_bytes()
         for damaged in (content[:60], b"[1]", b"{}", b"\xff" * 99):

@@ -21,7 +21,7 @@ SMALL = ModelConfig(
 )
 
 
-def translator(place: str) -> Translator:
+def build_translator(place: str) -> Translator:
     torch.manual_seed(1)
     config = TranslationConfig(data=TextConfig(f"{place}/a.en,{place}/a.de"), model=SMALL)
     config = replace(config, training=replace(config.training, folder=Path(place) / "run", device="cpu"))
@@ -29,7 +29,7 @@ def translator(place: str) -> Translator:
 
 
 def test_it_loads_again_and_knows_no_path_of_the_old_machine(tmp_path: Path) -> None:
-    torchs = translator("/old/machine")
+    torchs = build_translator("/old/machine")
     export(torchs, tmp_path / "somewhere" / "new")
     folder = (tmp_path / "somewhere" / "new").rename(tmp_path / "moved")
     for file in folder.rglob("*"):
@@ -47,6 +47,6 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "file").touch()
     with pytest.raises(InputError) as caught:
-        export(translator("x"), tmp_path / "there")
+        export(build_translator("x"), tmp_path / "there")
     got = f"{tmp_path / 'there'}, which is there already"
     assert str(caught.value) == f"output: got {got}, expected a new folder; fix: give another one, or remove it"

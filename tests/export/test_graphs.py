@@ -42,7 +42,7 @@ CONFIGS = {
 }
 
 
-def translator(config: ModelConfig) -> Translator:
+def build_translator(config: ModelConfig) -> Translator:
     torch.manual_seed(5)
     model = build_model(config, source=len(WORDS), target=len(WORDS)).eval()
     with torch.no_grad():
@@ -87,7 +87,7 @@ def close(found: Sequence[tuple[list[int], float]], wanted: Sequence[Hypothesis]
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_greedy_decoding_through_onnxruntime_says_the_same(name: str, tmp_path: Path) -> None:
-    torchs = translator(CONFIGS[name])
+    torchs = build_translator(CONFIGS[name])
     export(torchs, tmp_path / "graphs", "onnx")
     source = torch.randint(4, len(WORDS), (len(LENGTHS), 6), generator=torch.Generator().manual_seed(2))
     with torch.no_grad():
@@ -104,7 +104,7 @@ def test_greedy_decoding_through_onnxruntime_says_the_same(name: str, tmp_path: 
 def test_a_walk_is_refused(tmp_path: Path) -> None:
     config = ModelConfig("recurrent", "bahdanau", attention=AttentionConfig(normalizer="monotonic"))
     with pytest.raises(InputError) as caught:
-        export(translator(config), tmp_path / "graphs", "onnx")
+        export(build_translator(config), tmp_path / "graphs", "onnx")
     expected = "one without a walk, which is as long as the source"
     assert str(caught.value) == f"normalizer: got Monotonic, expected {expected}; fix: export it as safetensors"
     assert not list(tmp_path.iterdir())

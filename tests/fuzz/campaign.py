@@ -15,7 +15,7 @@ from regard.compute.kernels import native
 from tests.fuzz.generator import draw_trial
 from tests.fuzz.properties import check_trial
 from tests.fuzz.script import write_script
-from tests.fuzz.shrinker import shrink, without_numbers
+from tests.fuzz.shrinker import remove_numbers, shrink
 from tests.fuzz.trial import Failure, Trial
 
 STRIDE = 10_000_000  # trials of one seed
@@ -34,7 +34,7 @@ def run_worker(connection: Connection, first: int, without: frozenset[str]) -> N
         failure = check_trial(trial)
         if failure is None:
             continue
-        kind = failure.property, trial.transform, without_numbers(failure.message)
+        kind = failure.property, trial.transform, remove_numbers(failure.message)
         seen[kind] += 1
         if seen[kind] <= SHRINKS:
             trial, failure = shrink(trial, failure)
@@ -44,7 +44,7 @@ def run_worker(connection: Connection, first: int, without: frozenset[str]) -> N
 def classify(trial: Trial, failure: Failure) -> tuple[object, ...]:
     """Return what two failures have in common if they are probably one defect."""
     if failure.property in ("raises", "ends the process", "hangs"):
-        return failure.property, trial.transform, without_numbers(failure.message)
+        return failure.property, trial.transform, remove_numbers(failure.message)
     plain = Trial()
     names = "layouts", "offset", "scale", "hidden", "small_blocks", "dropout", "score", "normalizer"
     odd = tuple(name for name in names if getattr(trial, name) != getattr(plain, name))

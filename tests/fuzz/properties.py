@@ -14,7 +14,7 @@ from regard.errors import InputError, PlanError
 from tests.fuzz.nearby import compute_nearby, is_decided_by_rounding
 from tests.fuzz.reference import BuiltTrial, find_worst
 from tests.fuzz.transforms import TRANSFORMS
-from tests.fuzz.trial import Failure, Trial, first_line, small_blocks
+from tests.fuzz.trial import Failure, Trial, format_error, use_small_blocks
 
 SUMS = ("Softmax(", "Sparsemax(", "Entmax(", "tempered", "sparsemax", "entmax", '"softmax"')  # to one, or to nothing
 ULPS = 32  # of a row that is to sum to one
@@ -23,12 +23,12 @@ BackendCheck = Callable[[BuiltTrial, str], Failure | None]
 
 def check_trial(trial: Trial) -> Failure | None:
     """Return the first property that does not hold, or None."""
-    with warnings.catch_warnings(), small_blocks(trial):
+    with warnings.catch_warnings(), use_small_blocks(trial):
         warnings.simplefilter("ignore")
         try:
             built = BuiltTrial(trial)
         except Exception as error:
-            return None if is_ambiguous(error) else Failure("raises", "eager", first_line(error))
+            return None if is_ambiguous(error) else Failure("raises", "eager", format_error(error))
         if not built.defined:
             return None
         if is_decided_by_rounding(built, torch.bfloat16 if trial.transform == "autocast" else built.dtype):
@@ -72,9 +72,9 @@ def _catch_errors(check: BackendCheck, built: BuiltTrial, backend: str) -> Failu
     try:
         return check(built, backend)
     except PlanError as error:
-        return Failure("raises", backend, first_line(error)) if backend in ("auto", "eager") else None
+        return Failure("raises", backend, format_error(error)) if backend in ("auto", "eager") else None
     except Exception as error:
-        return None if is_ambiguous(error) else Failure("raises", backend, first_line(error))
+        return None if is_ambiguous(error) else Failure("raises", backend, format_error(error))
 
 
 def _compare_backend(built: BuiltTrial, backend: str) -> Failure | None:
@@ -103,7 +103,7 @@ def check_weights(built: BuiltTrial, found: AttentionResult, backend: str) -> Fa
     if not dense.numel():
         return None
     rows = torch.ones(dense.shape[:-1], dtype=torch.bool) if built.rows is None else built.rows.expand(dense.shape[:-1])
-    error_of_one = built.allowed(0.0 if built.budget is None else built.budget.weights, torch.ones(()), backend)
+    error_of_one = built.compute_limit(0.0 if built.budget is None else built.budget.weights, torch.ones(()), backend)
     eps = torch.finfo(found.weights.dense().dtype).eps
     spread = trial.keys * error_of_one + ULPS * eps
     failure = _check_sums(built, backend, found, spread)
@@ -141,7 +141,9 @@ def _check_product(
     """Check that the output is weights times values, and that a row that sees a NaN has NaN in both."""
     values = built.clean[2].detach().double()
     product, own = dense @ values, 0.0 if built.budget is None else built.budget.output
-    allowed = built.allowed(own, built.true.attended.output, "sdpa") + error_of_one * float(values.abs().sum(-2).max())
+    allowed = built.compute_limit(own, built.true.attended.output, "sdpa") + error_of_one * float(
+        values.abs().sum(-2).max()
+    )
     error = find_worst(product, found.output, rows)
     if not error <= allowed:
         return f"output and weights @ value differ by {error:.2e}, allowed {allowed:.2e}"

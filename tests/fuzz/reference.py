@@ -83,7 +83,7 @@ class BuiltTrial:
     @property
     def defined(self) -> bool:
         """Return whether the definition gives finite numbers, in float64 and in the dtype of the trial."""
-        finite = bool(torch.isfinite(self.true.attended.output).all()) and not self._tied()
+        finite = bool(torch.isfinite(self.true.attended.output).all()) and not self._is_tied()
         return finite and (self.budget is None or math.isfinite(self.budget.output))
 
     def compute_logits(self) -> torch.Tensor:
@@ -100,7 +100,7 @@ class BuiltTrial:
         with torch.no_grad():
             return float(self.compute_logits().abs().max())
 
-    def _tied(self) -> bool:
+    def _is_tied(self) -> bool:
         """Return whether rounding decides which key an argmax takes."""
         if "argmax" not in self.trial.aggregate or self.trial.keys == 1:
             return False
@@ -110,7 +110,7 @@ class BuiltTrial:
             best = weigh(soft, soft.score, *self.wide[:2], pairs, seed=None).weights.topk(2, -1).values
         return bool(((best[..., 0] > 0) & (best[..., 0] - best[..., 1] < TIE)).any())
 
-    def _noise(self) -> list[float]:
+    def _measure_noise(self) -> list[float]:
         """Return how far one rounding of the scores' gradient moves the gradient of each tensor behind the scores.
 
         The gradient of one score is a slope (its weight, or w^(2−α) of entmax) times a difference. The definition may
@@ -167,22 +167,22 @@ class BuiltTrial:
             budget = budget.combine(
                 self._measure_budget(narrow, factor), 8 * NARROWER if self.dtype == torch.float64 else 1.0
             )
-        self.counted = self._counted()
+        self.counted = self._find_largest_counted()
         for seed in range(8):
             budget = budget.combine(self._measure_conditioning(seed))
         if self.dtype != torch.float64:
-            pairs, factor = zip(budget.gradients, self._noise(), strict=True), KERNEL_NOISE + self.counted
+            pairs, factor = zip(budget.gradients, self._measure_noise(), strict=True), KERNEL_NOISE + self.counted
             budget = budget._replace(gradients=[error + factor * noise for error, noise in pairs])
         self.budget = budget
 
-    def _counted(self) -> float:
+    def _find_largest_counted(self) -> float:
         """Return the largest score whose weight counts: each order of summing rounds in proportion to it."""
         with torch.no_grad():
             scores, weights = torch.broadcast_tensors(self.compute_logits(), self.true.weights)
             seen = scores[(weights > SOME) & scores.isfinite()].abs()
         return float(seen.max()) if seen.numel() and self.dtype != torch.float64 else 0.0
 
-    def allowed(self, error: float, true: torch.Tensor, backend: str, *, gradient: bool = False) -> float:
+    def compute_limit(self, error: float, true: torch.Tensor, backend: str, *, gradient: bool = False) -> float:
         """Return twice (the definition's error + one rounding), plus what torch's kernel adds."""
         size = float(true.abs().max()) if true.numel() else 0.0
         if self.dtype == torch.float64:
@@ -197,14 +197,14 @@ class BuiltTrial:
         true = self.true.attended.output
         if found.output.shape != true.shape:
             return f"shape {tuple(found.output.shape)} for {tuple(true.shape)}", math.inf, 0.0
-        error, allowed = find_worst(found.output, true, self.rows), self.allowed(budget.output, true, backend)
+        error, allowed = find_worst(found.output, true, self.rows), self.compute_limit(budget.output, true, backend)
         if not error <= allowed:
             return "output", error, allowed
         dense = found.weights.dense().detach()
         if dense.shape != self.true.weights.expand(*self.trial.lead, -1, -1).shape:
             return f"weights of shape {tuple(dense.shape)}", math.inf, 0.0
         error = find_worst(dense, self.true.weights.expand(dense.shape), self.rows)
-        allowed = self.allowed(budget.weights, torch.ones(()), backend)
+        allowed = self.compute_limit(budget.weights, torch.ones(()), backend)
         if not error <= allowed:
             return "weights", error, allowed
         return self.compare_gradients(found, backend, self.true)
@@ -231,7 +231,7 @@ class BuiltTrial:
             if not torch.isfinite(true).all() or not math.isfinite(own):
                 continue
             slope = torch.zeros_like(true) if slope is None else slope
-            error, allowed = find_worst(slope, true), self.allowed(own, true, backend, gradient=True)
+            error, allowed = find_worst(slope, true), self.compute_limit(own, true, backend, gradient=True)
             overflows = error == math.inf and allowed > torch.finfo(slope.dtype).max  # as any number would be allowed
             if not error <= allowed and not overflows:
                 return f"gradient of {name}", error, allowed

@@ -18,10 +18,10 @@ def is_same_failure(failure: Failure | None, first: Failure) -> bool:
     """Return whether `failure` is the one that is being shrunk."""
     if failure is None or failure.property != first.property:
         return False
-    return failure.property != "raises" or without_numbers(failure.message) == without_numbers(first.message)
+    return failure.property != "raises" or remove_numbers(failure.message) == remove_numbers(first.message)
 
 
-def without_numbers(message: str) -> str:
+def remove_numbers(message: str) -> str:
     """Return a message with every number replaced: sizes do not make it another message."""
     return re.sub(r"-?\d+(\.\d+)?(e[+-]?\d+)?", "#", message)[:80]
 
@@ -36,7 +36,7 @@ def shrink(trial: Trial, failure: Failure, *, seconds: float = 20.0) -> tuple[Tr
     smaller = True
     while smaller and time.monotonic() < end:
         smaller = False
-        for candidate in candidates(trial):
+        for candidate in list_candidates(trial):
             if time.monotonic() > end:
                 break
             found = check_trial(candidate)
@@ -46,23 +46,23 @@ def shrink(trial: Trial, failure: Failure, *, seconds: float = 20.0) -> tuple[Tr
     return trial, failure
 
 
-def candidates(trial: Trial) -> Iterator[Trial]:
+def list_candidates(trial: Trial) -> Iterator[Trial]:
     """Yield trials that are simpler in one way, the largest steps first."""
-    yield from _fewer_leads(trial)
+    yield from _drop_leads(trial)
     for name in PARTS + SETTINGS:
         if getattr(trial, name) != getattr(PLAIN, name):
             yield change(trial, **{name: getattr(PLAIN, name)})
-    yield from _shorter_parts(trial)
+    yield from _shorten_parts(trial)
     for index in range(3):
         if trial.layouts[index] != "plain":
             yield change(trial, layouts=(*trial.layouts[:index], "plain", *trial.layouts[index + 1 :]))
-    yield from _smaller_sizes(trial)
+    yield from _shrink_sizes(trial)
     for dtype in ("float64", "float32"):
         if trial.dtype not in (dtype, "float64"):
             yield change(trial, dtype=dtype)
 
 
-def _shorter_parts(trial: Trial) -> Iterator[Trial]:
+def _shorten_parts(trial: Trial) -> Iterator[Trial]:
     """Yield trials with a piece of a sum, of a multiple or of a composed mask."""
     for name in ("score", "mask"):
         pieces = re.findall(r'(?:SCORES|MASKS)\["[^"]+"\]\(s\)', getattr(trial, name))
@@ -71,7 +71,7 @@ def _shorter_parts(trial: Trial) -> Iterator[Trial]:
         yield change(trial, mask=trial.mask[1:-1])
 
 
-def _smaller_sizes(trial: Trial) -> Iterator[Trial]:
+def _shrink_sizes(trial: Trial) -> Iterator[Trial]:
     for name in SIZES:
         now = getattr(trial, name)
         for size in dict.fromkeys((1, 2, now // 4, now // 2, now - 1)):
@@ -81,7 +81,7 @@ def _smaller_sizes(trial: Trial) -> Iterator[Trial]:
                 yield change(trial, **{name: size}, **wider, **column)
 
 
-def _fewer_leads(trial: Trial) -> Iterator[Trial]:
+def _drop_leads(trial: Trial) -> Iterator[Trial]:
     """Yield trials with fewer lead axes, shared or not. The last axis stays if a part has a number for each head."""
     heads = trial.lead[-1:] if "torch.tensor(" in trial.score + trial.normalizer else ()
     for lead in dict.fromkeys(((), heads, trial.lead[:1], trial.lead[1:], tuple(min(2, size) for size in trial.lead))):

@@ -11,7 +11,7 @@ from regard.compute.planning import BackendName
 from regard.errors import RegardError
 from tests.fuzz.nearby import compute_nearby
 from tests.fuzz.reference import CLONES, BuiltTrial, Tensors, compute_truth, find_worst
-from tests.fuzz.trial import Failure, first_line
+from tests.fuzz.trial import Failure, format_error
 
 Check = Callable[[BuiltTrial], Failure | None]
 
@@ -27,15 +27,15 @@ def _one_backend(built: BuiltTrial) -> BackendName:
 def catch_errors(check: Check) -> Check:
     """Return the check of a transform that reports exceptions as failures, except errors of our own."""
 
-    def checked(built: BuiltTrial) -> Failure | None:
+    def check_quietly(built: BuiltTrial) -> Failure | None:
         try:
             return check(built)
         except RegardError:
             return None
         except Exception as error:
-            return Failure("raises", _one_backend(built), first_line(error))
+            return Failure("raises", _one_backend(built), format_error(error))
 
-    return checked
+    return check_quietly
 
 
 def check_vmap(built: BuiltTrial) -> Failure | None:
@@ -43,7 +43,7 @@ def check_vmap(built: BuiltTrial) -> Failure | None:
     stacked = [torch.stack([tensor, -tensor]).detach() for tensor in built.clean]
     found = torch.func.vmap(lambda *tensors: _call(built, tensors))(*stacked)
     single = torch.stack([_call(built, [tensor[index] for tensor in stacked]) for index in range(2)])
-    allowed = 2 * built.allowed(built.budget.output if built.budget else 0.0, single, "sdpa")
+    allowed = 2 * built.compute_limit(built.budget.output if built.budget else 0.0, single, "sdpa")
     error = find_worst(found, single)
     return None if error <= allowed else Failure("vmap", _one_backend(built), f"error {error:.2e}")
 
@@ -52,7 +52,7 @@ def _loss(output: torch.Tensor) -> torch.Tensor:
     return verification._mix(output, torch.Generator().manual_seed(3))
 
 
-def _worst_slope(pairs: Iterable[tuple[torch.Tensor | None, torch.Tensor | None]]) -> float:
+def _find_worst_slope(pairs: Iterable[tuple[torch.Tensor | None, torch.Tensor | None]]) -> float:
     some = [pair for pair in pairs if any(tensor is not None and tensor.numel() for tensor in pair)]
     return verification.find_worst(verification.measure_difference(found, true) for found, true in some)
 
@@ -91,8 +91,8 @@ def check_second(built: BuiltTrial) -> Failure | None:
     except NotImplementedError:
         return None
     # What a rounding of the inputs changes: much, if a cosine divides by short vectors twice.
-    rounding = _worst_slope(zip(second("eager", 1 + 2.0**-50), true, strict=True))
-    error = _worst_slope(zip(second(_one_backend(built)), true, strict=True))
+    rounding = _find_worst_slope(zip(second("eager", 1 + 2.0**-50), true, strict=True))
+    error = _find_worst_slope(zip(second(_one_backend(built)), true, strict=True))
     return None if error <= 1e-7 + 8 * rounding else Failure("second", _one_backend(built), f"error {error:.2e}")
 
 
@@ -120,7 +120,7 @@ def check_compile(built: BuiltTrial) -> Failure | None:
     compiled = torch.compile(lambda *t: attend(*t, **given).output, fullgraph=True, backend="aot_eager")
     torch.default_generator.manual_seed(verification.SEED)
     output, true = compiled(*built.dirty), built.true.attended.output
-    allowed = 2 * built.allowed(built.budget.output if built.budget else 0.0, true, "sdpa")
+    allowed = 2 * built.compute_limit(built.budget.output if built.budget else 0.0, true, "sdpa")
     error = find_worst(output, true, built.rows)
     return None if error <= allowed else Failure("compile", "auto", f"error {error:.2e}, allowed {allowed:.2e}")
 

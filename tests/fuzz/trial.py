@@ -71,18 +71,20 @@ class Trial:
         names = "score", "bias", "mask", "normalizer", "aggregate"
         parts = ", ".join(str(getattr(self, name)) for name in names)
         sizes = f"{self.dim}, {self.key_dim}, {self.value}, {self.lead}, {self.queries}, {self.keys}"
-        tensors = [f"{name} = {self._tensor(index)}.requires_grad_()" for index, name in enumerate(("q", "k", "v"))]
+        tensors = [
+            f"{name} = {self._write_tensor(index)}.requires_grad_()" for index, name in enumerate(("q", "k", "v"))
+        ]
         lines = [IMPORTS]
         lines += [BLOCKS] if self.small_blocks else []
         lines += [f"torch.manual_seed({self.seed}); s, dtype = Sizes({sizes}), torch.{self.dtype}"]
         lines += [f"parts = cast_parts(Parts({parts}), dtype, jitter=0.1)", *tensors]
-        return lines + ([self._dirt()] if self.hidden else [])
+        return lines + ([self._write_dirt()] if self.hidden else [])
 
-    def _tensor(self, index: int) -> str:
+    def _write_tensor(self, index: int) -> str:
         """Return an expression for the tensor at `index`: query, key or value."""
         return lay_out(self.layouts[index], self.shapes[index], self.scale, self.offset, self.mixed and index < 2)
 
-    def _dirt(self) -> str:
+    def _write_dirt(self) -> str:
         """Return the line that overwrites hidden keys and values and marks the rows that see one."""
         line = f"seen = parts.mask.table({self.queries}, {self.keys}).expand(*s.lead, -1, -1); "
         full = self.leads[1] == self.leads[2] == self.lead
@@ -118,7 +120,7 @@ class Failure(NamedTuple):
     message: str
 
 
-def first_line(error: Exception) -> str:
+def format_error(error: Exception) -> str:
     """Return an exception in one line."""
     return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:300]
 
@@ -152,7 +154,7 @@ def lay_out(layout: str, shape: tuple[int, ...], scale: float, offset: float, mi
 
 
 @contextlib.contextmanager
-def small_blocks(trial: Trial) -> Iterator[None]:
+def use_small_blocks(trial: Trial) -> Iterator[None]:
     """Use blocks of two queries if the trial asks for them."""
     before = spans.SMALLEST, spans.LARGEST, spans.choose_rows_per_block
     try:

@@ -28,8 +28,8 @@ from regard.web.routes import Routes
 from regard.web.runs import Runs
 from regard.web.store import Files
 from tests.hostile.damage import VALUES, damage, damage_json, make_images, make_sounds, to_json
-from tests.inspect.recording.made import every_kind
-from tests.web.tiny_runs import MODELS, SMALL, make_run, untrained
+from tests.inspect.recording.made import make_every_kind
+from tests.web.tiny_runs import MODELS, SMALL, make_run, make_untrained
 
 BINARY = {"Content-Type": "application/octet-stream"}
 LIMITS = Limits(characters=200, tokens=24, beam=3, kept=2**26, seconds=20.0)
@@ -63,7 +63,7 @@ class HostileCases:
     def __init__(self, folder: Path) -> None:
         self.folder_path = folder
         self.runs = {name: make_run(folder / name, name) for name in ("transformer", "bahdanau")}
-        self.runs |= {task: untrained(folder / task, task) for task in SMALL}
+        self.runs |= {task: make_untrained(folder / task, task) for task in SMALL}
         self.copies = folder / "copies"
         for name, run in self.runs.items():
             shutil.copytree(run, self.copies / name)
@@ -78,7 +78,7 @@ class HostileCases:
             logging.getLogger(name).propagate = False
 
     def recording(self) -> bytes:
-        recording = Recording(every_kind(), metadata={"a": [1, "看"]}, notes=["a note"])
+        recording = Recording(make_every_kind(), metadata={"a": [1, "看"]}, notes=["a note"])
         recording.label([str(number) for number in range(5)], None)
         recording.save(self.folder_path / "good")
         return (self.folder_path / "good").read_bytes()

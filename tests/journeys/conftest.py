@@ -1,4 +1,4 @@
-"""A real Chromium for journeys through pages, and a page that watches what goes wrong on it."""
+"""A real Chromium for journeys through pages, and pages that report what goes wrong on them."""
 
 import os
 import shutil
@@ -14,19 +14,21 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from serving import PATIENCE, Server, Visited, open_context
+from serving import PATIENCE, PageVisit, Server, open_context
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-HOW = "no Chromium on this machine: install one (Debian: apt-get install chromium) to run the journeys through pages"
+NO_CHROMIUM = (
+    "no Chromium on this machine: install one (Debian: apt-get install chromium) to run the journeys through pages"
+)
 
 
-def found() -> str | None:
-    """A Chromium that is installed."""
+def find_chromium() -> str | None:
+    """Return the path of a Chromium, if one is installed."""
     return next((path for path in map(shutil.which, NAMES) if path), None)
 
 
-def installed() -> str | None:
-    """Debian's, where we may install it; the fonts with it, or Chinese would be drawn as boxes."""
+def install_chromium() -> str | None:
+    """Install Debian's Chromium if we may, with fonts, or Chinese would be drawn as boxes; return its path."""
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         return None
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
@@ -34,20 +36,20 @@ def installed() -> str | None:
         done = subprocess.run(["apt-get", "-q", *command], env=environment, capture_output=True, timeout=600)
         if done.returncode:
             return None
-    return found()
+    return find_chromium()
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One Chromium for the journeys of a file: while it is open, no other test could run an event loop of its own.
+    """Yield one Chromium for the journeys of a file: while it is open, no other test can run an event loop of its own.
 
     Without a Chromium journeys are skipped; on CI that is a failure.
     """
-    path = found() or installed()
+    path = find_chromium() or install_chromium()
     if path is None and os.environ.get("CI") == "true":
-        pytest.fail(HOW)
+        pytest.fail(NO_CHROMIUM)
     if path is None:
-        pytest.skip(HOW)
+        pytest.skip(NO_CHROMIUM)
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
@@ -56,8 +58,8 @@ def browser() -> Iterator[Browser]:
 
 
 @dataclass
-class Watched:
-    """A page, with what its console complained of and what it asked other places for."""
+class WatchedPage:
+    """A page, with the complaints of its console and the addresses that it requested."""
 
     page: Page
     complaints: list[str] = field(default_factory=list)
@@ -66,7 +68,7 @@ class Watched:
     def watch(self) -> None:
         page = self.page
         page.on(
-            "console", lambda said: self.complaints.append(said.text) if said.type in ("error", "warning") else None
+            "console", lambda line: self.complaints.append(line.text) if line.type in ("error", "warning") else None
         )
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("requestfailed", lambda request: self.complaints.append(f"failed: {request.url}"))
@@ -74,10 +76,10 @@ class Watched:
 
 
 @pytest.fixture
-def watched(browser: Browser) -> Iterator[Watched]:
-    """A page of its own; whatever its console complains of fails the test that used it."""
+def watched_page(browser: Browser) -> Iterator[WatchedPage]:
+    """Yield a new page; the test fails if its console reported an error or a warning."""
     context = open_context(browser, viewport={"width": 1240, "height": 900}, color_scheme="light")
-    own = Watched(context.new_page())
+    own = WatchedPage(context.new_page())
     own.watch()
     yield own
     context.close()
@@ -85,12 +87,12 @@ def watched(browser: Browser) -> Iterator[Watched]:
 
 
 @pytest.fixture
-def visited(browser: Any, server: Server) -> Iterator[Callable[..., Visited]]:
-    """Opens pages, and fails at the end where one of them had an error or asked somebody else."""
-    opened: list[Visited] = []
+def open_visit(browser: Any, server: Server) -> Iterator[Callable[..., PageVisit]]:
+    """Yield a function that opens pages; the test fails if one had an error or sent a request to another server."""
+    opened: list[PageVisit] = []
 
-    def open_page(**options: Any) -> Visited:
-        opened.append(Visited(open_context(browser, **options).new_page(), server))
+    def open_page(**options: Any) -> PageVisit:
+        opened.append(PageVisit(open_context(browser, **options).new_page(), server))
         return opened[-1]
 
     yield open_page

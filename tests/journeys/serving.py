@@ -48,7 +48,7 @@ CHINESE = ["一", "二", "三", "四", "五", "六"]
 FRENCH = ["un", "deux", "trois", "quatre", "cinq", "six"]
 
 
-def command(*arguments: object, folder: Path) -> subprocess.Popen[str]:
+def start_command(*arguments: object, folder: Path) -> subprocess.Popen[str]:
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         [sys.executable, "-m", "regard", *map(str, arguments)],
@@ -60,7 +60,7 @@ def command(*arguments: object, folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def shared(own: Path, name: str, make: Callable[[Path], None]) -> Path:
+def share_folder(own: Path, name: str, make: Callable[[Path], None]) -> Path:
     """A folder with runs that are trained once, which test processes share."""
     place = own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
     folder = place / name
@@ -75,12 +75,12 @@ def shared(own: Path, name: str, make: Callable[[Path], None]) -> Path:
 
 def train(*arguments: object, folder: Path) -> None:
     """A training, to its end."""
-    process = command("train", *arguments, folder=folder)
+    process = start_command("train", *arguments, folder=folder)
     output, _ = process.communicate(timeout=800)
     assert process.returncode == 0, output
 
 
-def translators(folder: Path) -> None:
+def train_translators(folder: Path) -> None:
     """The runs `later` and `earlier`, of one training."""
     draw = random.Random(2)
     rows = [[draw.randrange(6) for _ in range(draw.randint(2, 4))] for _ in range(300)]
@@ -98,7 +98,7 @@ def translators(folder: Path) -> None:
     (folder / "copy").replace(folder / "earlier" / "weights.safetensors")
 
 
-def observers(folder: Path) -> None:
+def train_observers(folder: Path) -> None:
     """The runs `scenes`, a captioner, and `tones`, a listener, of the data that the tasks generate."""
     short = ("--stop.epochs", "none", "--stop.target", "none", "--schedule.warmup", 5, "--training.threads", 1)
     scenes = ("--data.scenes", 60, "--data.held_out", 2, "--learning.budget", 100, "--stop.steps", 30)
@@ -136,7 +136,7 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        self.process = command("serve", *self.paths, "--port", self.port, folder=self.folder)
+        self.process = start_command("serve", *self.paths, "--port", self.port, folder=self.folder)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\n", line)
@@ -162,7 +162,7 @@ window.fetch = (path, options) => {
 """
 
 
-class Visited:
+class PageVisit:
     """A page, and everything on it that should not have been."""
 
     def __init__(self, page: Any, server: Server) -> None:
@@ -175,7 +175,7 @@ class Visited:
         page.on("pageerror", lambda error: self.note(True, f"error: {error}"))
         page.on("requestfailed", lambda request: self.note(True, f"failed: {request.url} {request.failure}"))
         page.on("response", lambda response: self.note(response.status >= 400, f"{response.status}: {response.url}"))
-        page.on("request", lambda request: self.note(self.foreign(request.url), f"elsewhere: {request.url}"))
+        page.on("request", lambda request: self.note(self.is_foreign(request.url), f"elsewhere: {request.url}"))
 
     def list_troubles(self) -> list[str]:
         """Everything that went wrong but requests that the page aborted on purpose, and what a test excused."""
@@ -197,7 +197,7 @@ class Visited:
         if wrong:
             self.troubles.append(text)
 
-    def foreign(self, url: str) -> bool:
+    def is_foreign(self, url: str) -> bool:
         return not url.startswith((self.server.url, "blob:", "data:"))
 
     def open(self, state: str = "") -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from playwright.sync_api import expect
-from serving import Server, observers, settle, shared
+from serving import Server, settle, share_folder, train_observers
 
 MARKUP = "<img/src=x/onerror=alert(1)>"
 
@@ -22,7 +22,7 @@ MARKUP = "<img/src=x/onerror=alert(1)>"
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A captioner, a listener, and the captioner again with words that would be markup if anybody let them."""
-    trained = shared(tmp_path_factory.getbasetemp(), "asked", observers)
+    trained = share_folder(tmp_path_factory.getbasetemp(), "asked", train_observers)
     folder = tmp_path_factory.mktemp("asked")
     for name in ("scenes", "tones"):
         shutil.copytree(trained / name, folder / name)
@@ -68,21 +68,23 @@ def hand_over(page: Any, file: Path) -> None:
 REDRAWN = "([canvas, before]) => document.querySelector(canvas).toDataURL() !== before"
 
 
-def drawn(page: Any, canvas: str) -> str:
+def read_canvas(page: Any, canvas: str) -> str:
     """What a canvas shows."""
     content: str = page.eval_on_selector(canvas, "(canvas) => canvas.toDataURL()")
     return content
 
 
-def test_an_image_is_described_and_each_word_shows_where_it_was_seen(visited: Callable[..., Any], files: Path) -> None:
-    page = visited().open()
+def test_an_image_is_described_and_each_word_shows_where_it_was_seen(
+    open_visit: Callable[..., Any], files: Path
+) -> None:
+    page = open_visit().open()
     hand_over(page, files / "red.png")
     expect(page.locator("nav [aria-current]")).to_have_text("Ask")
     page.wait_for_selector(".regard-frame >> nth=0")
     words = page.inner_text(".said").split()
     expect(page.locator(".regard-frame bdi")).to_have_text(words)
     expect(page.locator(".part-said button")).to_have_text(words)
-    before = drawn(page, ".part-beside > .regard-overlay >> nth=1")
+    before = read_canvas(page, ".part-beside > .regard-overlay >> nth=1")
     page.click(".regard-frame >> nth=1")
     page.wait_for_selector(f".looked:has-text('Where “{words[1]}” looks')")
     expect(page.locator(".regard-frame").nth(1)).to_have_attribute("aria-pressed", "true")
@@ -93,15 +95,15 @@ def test_an_image_is_described_and_each_word_shows_where_it_was_seen(visited: Ca
     expect(page.locator(".regard-frame bdi")).to_have_text(words)
 
 
-def test_a_sound_that_is_dropped_is_written_down(visited: Callable[..., Any], files: Path) -> None:
-    page = visited().open("view=ask&run=tones")
+def test_a_sound_that_is_dropped_is_written_down(open_visit: Callable[..., Any], files: Path) -> None:
+    page = open_visit().open("view=ask&run=tones")
     page.wait_for_selector("button:has-text('Choose a sound…')")
     content = base64.b64encode((files / "tones.wav").read_bytes()).decode()
     with page.expect_response(lambda response: "/ask?" in response.url and "example" not in response.url):
         page.evaluate(DROP, content)
     settle(page)
     page.wait_for_selector(".part-beside .regard-spectrogram")
-    before = drawn(page, ".regard-spectrogram")
+    before = read_canvas(page, ".regard-spectrogram")
     page.click(".part-said button >> nth=0")
     page.wait_for_selector(".looked:has-text('Where')")
     page.wait_for_function(REDRAWN, arg=[".regard-spectrogram", before])
@@ -121,8 +123,8 @@ DROP = """(content) => {
 }"""
 
 
-def test_a_file_is_chosen_by_keyboard(visited: Callable[..., Any], files: Path) -> None:
-    one = visited()
+def test_a_file_is_chosen_by_keyboard(open_visit: Callable[..., Any], files: Path) -> None:
+    one = open_visit()
     one.page.on("filechooser", lambda chooser: chooser.set_files(files / "red.png"))
     page = one.open()
     page.wait_for_selector("button:has-text('Choose an image…')")
@@ -139,8 +141,8 @@ def test_a_file_is_chosen_by_keyboard(visited: Callable[..., Any], files: Path) 
     page.wait_for_selector(".regard-frame[aria-pressed=true]")
 
 
-def test_what_is_no_image_is_one_sentence_and_the_page_goes_on(visited: Callable[..., Any], files: Path) -> None:
-    one = visited()
+def test_what_is_no_image_is_one_sentence_and_the_page_goes_on(open_visit: Callable[..., Any], files: Path) -> None:
+    one = open_visit()
     page = one.open()
     one.excuse("400", times=2)  # the refusal itself, by the server and by the console
     hand_over(page, files / "text.png")
@@ -149,8 +151,8 @@ def test_what_is_no_image_is_one_sentence_and_the_page_goes_on(visited: Callable
     page.wait_for_selector(".regard-frame >> nth=0")
 
 
-def test_the_page_is_busy_until_the_newest_question_is_answered(visited: Callable[..., Any], files: Path) -> None:
-    one, held = visited(), {}
+def test_the_page_is_busy_until_the_newest_question_is_answered(open_visit: Callable[..., Any], files: Path) -> None:
+    one, held = open_visit(), {}
     one.page.route("**/ask?*", lambda route: held.update({"example" in route.request.url: route}))
     page = one.open()
     form = page.locator("form.ask")
@@ -166,8 +168,8 @@ def test_the_page_is_busy_until_the_newest_question_is_answered(visited: Callabl
     expect(page.locator(".said")).to_be_visible()
 
 
-def test_words_are_text_whatever_they_say(visited: Callable[..., Any], files: Path) -> None:
-    page = visited().open("run=hostile")
+def test_words_are_text_whatever_they_say(open_visit: Callable[..., Any], files: Path) -> None:
+    page = open_visit().open("run=hostile")
     hand_over(page, files / "red.png")
     page.wait_for_selector(".regard-frame >> nth=0")
     expect(page.locator(".regard-frame bdi").nth(0)).to_have_text(re.compile("^" + re.escape(MARKUP)))
@@ -175,8 +177,8 @@ def test_words_are_text_whatever_they_say(visited: Callable[..., Any], files: Pa
     assert page.locator("main img").count() == 0
 
 
-def test_a_narrow_screen(visited: Callable[..., Any], files: Path) -> None:
-    page = visited(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True).open("theme=dark")
+def test_a_narrow_screen(open_visit: Callable[..., Any], files: Path) -> None:
+    page = open_visit(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True).open("theme=dark")
     hand_over(page, files / "red.png")
     page.wait_for_selector(".regard-frame >> nth=0")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360

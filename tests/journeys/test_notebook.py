@@ -101,7 +101,7 @@ def look_through(page: Page, place: int) -> None:
     expect(panel.locator(".regard-arcs path").first).to_be_attached()
 
 
-def paper(page: Page, place: int) -> Any:
+def measure_brightness(page: Page, place: int) -> Any:
     """How bright the paper of a panel is."""
     return (
         page.locator(".regard-cell")
@@ -131,10 +131,10 @@ def test_a_notebook_shows_panels_that_ask_nobody(browser: Browser, lab: str, fol
     expect(page.locator(".regard-output[data-ready=yes]")).to_have_count(len(CELLS))
     for place in range(len(CELLS)):
         look_through(page, place)
-    assert paper(page, 0) > 200
+    assert measure_brightness(page, 0) > 200
     page.evaluate("document.body.dataset.jpThemeLight = 'false'")
     page.wait_for_function("() => document.querySelector('.regard-output > div').dataset.theme === 'dark'")
-    assert paper(page, 0) < 60
+    assert measure_brightness(page, 0) < 60
     assert errors == []
     assert [url for url in elsewhere if "regard" in url or not url.startswith("http")] == []
     check_converted(context.new_page(), folder / "look.ipynb")

@@ -53,7 +53,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def standing_in(name: str, stream: Any) -> Iterator[None]:
+def replace_stream(name: str, stream: Any) -> Iterator[None]:
     before = getattr(sys, name)
     setattr(sys, name, stream)
     try:
@@ -63,24 +63,24 @@ def standing_in(name: str, stream: Any) -> Iterator[None]:
 
 
 @contextmanager
-def given(content: bytes, folder: Path) -> Iterator[None]:
+def give_input(content: bytes, folder: Path) -> Iterator[None]:
     """Standard input with this content."""
     (folder / "input").write_bytes(content)
-    with (folder / "input").open() as stream, standing_in("stdin", stream):
+    with (folder / "input").open() as stream, replace_stream("stdin", stream):
         yield
 
 
 @contextmanager
-def narrow(path: Path, encoding: str) -> Iterator[None]:
-    with path.open("w", encoding=encoding) as stream, standing_in("stdout", stream):
+def open_narrow(path: Path, encoding: str) -> Iterator[None]:
+    with path.open("w", encoding=encoding) as stream, replace_stream("stdout", stream):
         yield
 
 
 def test_what_is_asked_is_cleaned_as_what_was_learned(regard: Regard, run: Path, tmp_path: Path) -> None:
-    with given(b"eins zwei\n", tmp_path):
+    with give_input(b"eins zwei\n", tmp_path):
         plain = regard("translate", run, "--json")
     assert plain.errors == ""
-    with given("\ufeff\teins\t zwei \r\n".encode(), tmp_path):
+    with give_input("\ufeff\teins\t zwei \r\n".encode(), tmp_path):
         odd = regard("translate", run, "--json")
     assert odd == plain
     assert json.loads(plain.output)["source_tokens"] == ["▁eins", "▁zwei", "</s>"]
@@ -105,7 +105,7 @@ def test_what_is_clean_stays_as_it_is(text: str) -> None:
 
 
 def test_alignments_never_name_the_end(regard: Regard, run: Path, tmp_path: Path) -> None:
-    with given(b"eins\neins zwei\n" * 4, tmp_path):
+    with give_input(b"eins\neins zwei\n" * 4, tmp_path):
         done = regard("translate", run, "--alignments")
     for line, words in zip(done.output.splitlines(), [1, 2] * 4, strict=True):
         text, _, pairs = line.partition("\t")
@@ -134,9 +134,9 @@ def test_alignments_never_name_the_end(regard: Regard, run: Path, tmp_path: Path
 def test_a_bad_line_is_one_sentence_and_those_before_it_are_translated(
     regard: Regard, run: Path, tmp_path: Path, content: bytes, sentence: str
 ) -> None:
-    with given(b"eins\n", tmp_path):
+    with give_input(b"eins\n", tmp_path):
         before = regard("translate", run)
-    with given(content, tmp_path):
+    with give_input(content, tmp_path):
         done = regard("translate", run)
     assert (done.code, done.output) == (2, before.output)
     assert done.errors.startswith(f"regard: {sentence}")
@@ -145,13 +145,13 @@ def test_a_bad_line_is_one_sentence_and_those_before_it_are_translated(
 
 def test_empty_lines_no_lines_and_no_last_end(regard: Regard, run: Path, tmp_path: Path) -> None:
     for content, count in ((b"", 0), (b"\n", 1), (b"\r\n\r\neins", 3), ("\ufeff\n".encode(), 1)):
-        with given(content, tmp_path):
+        with give_input(content, tmp_path):
             done = regard("translate", run)
         assert (done.code, done.errors, done.output.count("\n")) == (0, "", count)
 
 
 def test_a_closed_input_is_one_sentence(regard: Regard, run: Path) -> None:
-    with standing_in("stdin", None):
+    with replace_stream("stdin", None):
         done = regard("translate", run)
     sentence = "input: got standard input, which is closed, expected text on standard input"
     assert (done.code, done.output) == (2, "")
@@ -163,8 +163,8 @@ def test_an_output_of_few_characters_is_one_sentence_and_nothing_is_lost(
 ) -> None:
     from regard.tasks.translation import Translator
 
-    monkeypatch.setattr(Translator, "translate", lambda self, texts, *_, **__: [said(text) for text in texts])
-    with given("eins\ndrei éclair\n".encode(), tmp_path), narrow(tmp_path / "out", "ascii"):
+    monkeypatch.setattr(Translator, "translate", lambda self, texts, *_, **__: [make_result(text) for text in texts])
+    with give_input("eins\ndrei éclair\n".encode(), tmp_path), open_narrow(tmp_path / "out", "ascii"):
         done = regard("translate", run)
     assert done.code == 2
     wanted = (
@@ -172,12 +172,12 @@ def test_an_output_of_few_characters_is_one_sentence_and_nothing_is_lost(
     )
     assert done.errors == f"regard: {wanted}\n"
     assert (tmp_path / "out").read_text() == "eins\n"
-    with given("drei éclair\n".encode(), tmp_path), narrow(tmp_path / "out", "ascii"):
+    with give_input("drei éclair\n".encode(), tmp_path), open_narrow(tmp_path / "out", "ascii"):
         assert regard("translate", run, "--json").code == 0
     assert json.loads((tmp_path / "out").read_text())["translations"][0]["text"] == "drei éclair"
 
 
-def said(text: str) -> Any:
+def make_result(text: str) -> Any:
     from regard.tasks.translation import TranslationHypothesis, TranslationResult
 
     return TranslationResult([text], [TranslationHypothesis(text, 0.0, 0.0, [text], None, (4,))], (4,))
@@ -185,7 +185,7 @@ def said(text: str) -> Any:
 
 @pytest.mark.parametrize("command", [("data",), ("list",), ("explain", "additive"), ("--help",)])
 def test_what_people_read_is_written_in_any_encoding(regard: Regard, tmp_path: Path, command: tuple[str, ...]) -> None:
-    with narrow(tmp_path / "out", "ascii"):
+    with open_narrow(tmp_path / "out", "ascii"):
         done = regard(*command)
     assert (done.code, done.errors) == (0, "")
     assert (tmp_path / "out").read_text()
@@ -198,7 +198,7 @@ def test_words_that_are_no_text_are_one_sentence(regard: Regard, run: Path) -> N
         assert "half a character (U+DCE9) at place 4, expected UTF-8 text; fix: type it" in done.errors
 
 
-def odd_files(folder: Path) -> Iterator[tuple[Path, str]]:
+def list_odd_files(folder: Path) -> Iterator[tuple[Path, str]]:
     """Files that are no text, and what is said of each."""
     os.mkfifo(folder / "pipe")
     yield folder / "pipe", "pipe, which is a pipe or a device, expected a file; fix: write its content to a file first"
@@ -218,7 +218,7 @@ def odd_files(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def test_a_file_that_is_no_text_is_one_sentence_for_every_command(regard: Regard, run: Path, tmp_path: Path) -> None:
-    for path, sentence in odd_files(tmp_path):
+    for path, sentence in list_odd_files(tmp_path):
         for command in (
             ("train", "translation", path, path, "--folder", "new"),
             ("evaluate", run, path, path),
@@ -303,7 +303,7 @@ def test_a_run_whose_files_are_nested_too_deep_is_one_sentence(
     text = {"[": "[", "{": '{"a":'}[bracket] * 100_000
     (tmp_path / "deep" / name).write_text(f"a = {text}" if name.endswith("toml") else text, encoding="utf-8")
     for command in (("translate", "deep"), ("predict", "deep", "eins"), ("resume", "deep")):
-        with given(b"eins\n", tmp_path):
+        with give_input(b"eins\n", tmp_path):
             done = regard(*command)
         assert (done.code, done.output, done.errors.count("\n")) == (2, "", 1), done
         assert ", expected " in done.errors

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 from playwright.sync_api import expect
-from serving import Server, settle, shared, translators
+from serving import Server, settle, share_folder, train_translators
 
 from regard.inspect.recording import FactoredMap, Factors, PooledMap, Recording, Sketch
 
@@ -27,13 +27,13 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     Recording.from_weights({"<b>site</b>": torch.eye(2)}, queries=hostile, keys=hostile).save(
         folder / "hostile.safetensors"
     )
-    Recording({"layer": long_attention()}).save(folder / "long.safetensors")
+    Recording({"layer": build_long_map()}).save(folder / "long.safetensors")
     return [folder / "long.safetensors", folder / "hostile.safetensors"]
 
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shared(tmp_path_factory.getbasetemp(), "served", translators)
+    return share_folder(tmp_path_factory.getbasetemp(), "served", train_translators)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def server(runs: Path, recordings: list[Path]) -> Iterator[Server]:
     server.stop()
 
 
-def long_attention() -> FactoredMap:
+def build_long_map() -> FactoredMap:
     """32,768 × 32,768 weights of 64 kinds of queries and keys, so that totals are found from 64 of them."""
     kinds, block = 64, LONG // 64
     angles = torch.arange(LONG) // block * (2 * torch.pi / kinds)
@@ -60,7 +60,7 @@ def long_attention() -> FactoredMap:
     return FactoredMap(Sketch(entropy, received, *tops, overview), Factors(vectors, vectors, total))
 
 
-def said(page: Any) -> str:
+def read_translation(page: Any) -> str:
     """The translation, when it is complete."""
     page.wait_for_selector(".hypothesis[aria-pressed=true], .said")
     settle(page)
@@ -68,13 +68,13 @@ def said(page: Any) -> str:
     return text
 
 
-def mapped(page: Any) -> str:
+def read_map_label(page: Any) -> str:
     """What the heat map says of itself."""
     label: str = page.get_attribute(".attention canvas.regard-heatmap-canvas", "aria-label")
     return label
 
 
-def addressed(page: Any, part: str) -> None:
+def wait_for_address(page: Any, part: str) -> None:
     """Waits until the address says so: `page.url` may be told of a change later than the page."""
     page.wait_for_function("part => location.hash.includes(part)", arg=part)
 
@@ -84,19 +84,19 @@ def shows(page: Any, text: str) -> None:
     page.wait_for_selector(f".attention canvas.regard-heatmap-canvas[aria-label*='{text}']")
 
 
-def test_type_and_translate(visited: Callable[..., Any]) -> None:
-    page = visited().open()
+def test_type_and_translate(open_visit: Callable[..., Any]) -> None:
+    page = open_visit().open()
     page.fill("textarea", "one two three")
     page.keyboard.press("Enter")
-    assert all(word in {"un", "deux", "trois", "quatre", "cinq", "six"} for word in said(page).split())
+    assert all(word in {"un", "deux", "trois", "quatre", "cinq", "six"} for word in read_translation(page).split())
     page.wait_for_selector(".regard-grid button")
     shows(page, "decoder 1, mean of heads: heat map")
     expect(page.locator(".hypothesis")).to_have_count(5)
-    addressed(page, "text=one+two+three")
+    wait_for_address(page, "text=one+two+three")
 
 
-def test_a_translation_takes_three_requests(visited: Callable[..., Any]) -> None:
-    one = visited()
+def test_a_translation_takes_three_requests(open_visit: Callable[..., Any]) -> None:
+    one = open_visit()
     asked: list[str] = []
     one.page.on("request", lambda request: asked.append(request.url) if "/api/" in request.url else None)
     page = one.open(ASK)
@@ -107,8 +107,8 @@ def test_a_translation_takes_three_requests(visited: Callable[..., Any]) -> None
     assert [name for name in names if name not in ("state", "alive")] == ["translate", "attention", "bundle"]
 
 
-def test_choose_layers_and_heads(visited: Callable[..., Any]) -> None:
-    page = visited().open(ASK)
+def test_choose_layers_and_heads(open_visit: Callable[..., Any]) -> None:
+    page = open_visit().open(ASK)
     page.wait_for_selector(".regard-grid button")
     page.select_option("label:has-text('Layer') select", label="encoder 0")
     shows(page, "4 queries by 4 keys")
@@ -116,13 +116,13 @@ def test_choose_layers_and_heads(visited: Callable[..., Any]) -> None:
     shows(page, "head 1")
     page.click(".regard-grid button[aria-label='decoder 0, head 0']")
     shows(page, "decoder 0, head 0")
-    addressed(page, "head=0")
+    wait_for_address(page, "head=0")
     page.click("button:has-text('Lines')")
     page.wait_for_selector("svg.regard-arcs path")
 
 
-def test_a_cell_says_what_made_its_number(visited: Callable[..., Any]) -> None:
-    page = visited().open(f"{ASK}&lang=zh")
+def test_a_cell_says_what_made_its_number(open_visit: Callable[..., Any]) -> None:
+    page = open_visit().open(f"{ASK}&lang=zh")
     page.wait_for_selector(".regard-grid button")
     page.click(".regard-grid button[aria-label='解码器 0，头 1']")
     shows(page, "解码器 0，头 1")
@@ -141,8 +141,8 @@ def test_a_cell_says_what_made_its_number(visited: Callable[..., Any]) -> None:
     expect(page.locator(".regard-made-place")).not_to_contain_text(f"{weight}：")
 
 
-def test_click_a_token_to_see_where_it_looked(visited: Callable[..., Any]) -> None:
-    page = visited().open(ASK)
+def test_click_a_token_to_see_where_it_looked(open_visit: Callable[..., Any]) -> None:
+    page = open_visit().open(ASK)
     page.wait_for_selector(".regard-grid button")
     page.click(".part-said button >> nth=0")
     page.wait_for_selector(".looked:has-text('Where')")
@@ -158,8 +158,8 @@ def test_click_a_token_to_see_where_it_looked(visited: Callable[..., Any]) -> No
     expect(page.locator(".regard-tip")).to_have_text(re.compile(r"→ .*: [\d.e−]+$"))
 
 
-def test_the_tree_leads_to_each_hypothesis(visited: Callable[..., Any]) -> None:
-    page = visited().open(ASK)
+def test_the_tree_leads_to_each_hypothesis(open_visit: Callable[..., Any]) -> None:
+    page = open_visit().open(ASK)
     page.wait_for_selector(".tree .node.ended")
     settle(page)
     expect(page.locator(".others summary")).to_have_text(re.compile("^1 of 5 · score"))
@@ -175,8 +175,8 @@ def test_the_tree_leads_to_each_hypothesis(visited: Callable[..., Any]) -> None:
     page.wait_for_function("text => document.querySelector('.said').textContent === text", arg=texts[0])
 
 
-def test_two_runs_and_their_difference(visited: Callable[..., Any]) -> None:
-    page = visited().open(ASK)
+def test_two_runs_and_their_difference(open_visit: Callable[..., Any]) -> None:
+    page = open_visit().open(ASK)
     page.wait_for_selector(".regard-grid button")
     page.click("summary:has-text('Options')")
     others = page.locator("label:has-text('Compare with') option")
@@ -191,13 +191,13 @@ def test_two_runs_and_their_difference(visited: Callable[..., Any]) -> None:
     page.wait_for_selector(".triple h3:has-text('decoder 0')")
 
 
-def test_mask_a_word_and_change_the_temperature(visited: Callable[..., Any]) -> None:
-    page = visited().open(ASK)
+def test_mask_a_word_and_change_the_temperature(open_visit: Callable[..., Any]) -> None:
+    page = open_visit().open(ASK)
     page.wait_for_selector(".regard-grid button")
     page.click(".part-read button >> nth=1")
     page.click("button:has-text('Mask “▁two”')")
     page.wait_for_selector(".part-read .masked")
-    addressed(page, "masked=1")
+    wait_for_address(page, "masked=1")
     page.click(".part-said button >> nth=0")
     page.wait_for_function("() => document.querySelectorAll('.part-read button')[1].title === '0'")
     page.click("summary:has-text('Options')")
@@ -210,14 +210,14 @@ def test_mask_a_word_and_change_the_temperature(visited: Callable[..., Any]) -> 
     for seed in range(1, 60):
         with page.expect_request("**/translate"):  # a moment after the last change
             page.fill("label:has-text('Seed') input", str(seed))
-        answers.add(said(page))
+        answers.add(read_translation(page))
         if len(answers) > 1:
             return
     pytest.fail("no seed gave another answer")
 
 
-def test_export(visited: Callable[..., Any], tmp_path: Path) -> None:
-    page = visited().open(ASK)
+def test_export(open_visit: Callable[..., Any], tmp_path: Path) -> None:
+    page = open_visit().open(ASK)
     page.wait_for_selector(".regard-grid button")
     files = {}
     for name in ("PNG", "SVG", "CSV", "JSON"):
@@ -237,8 +237,8 @@ def test_export(visited: Callable[..., Any], tmp_path: Path) -> None:
     assert texts == [*table["queries"], *table["keys"]]
 
 
-def test_a_link_restores_the_view(visited: Callable[..., Any]) -> None:
-    first = visited().open(ASK)
+def test_a_link_restores_the_view(open_visit: Callable[..., Any]) -> None:
+    first = open_visit().open(ASK)
     first.wait_for_selector(".regard-grid button")
     with first.expect_response("**/attention"):
         first.click(".others summary")
@@ -248,21 +248,21 @@ def test_a_link_restores_the_view(visited: Callable[..., Any]) -> None:
     first.click(".part-said button >> nth=0")
     first.wait_for_selector(".looked:has-text('Where')")
     first.click("button[aria-label='Zoom in']")
-    addressed(first, "look=")
+    wait_for_address(first, "look=")
     settle(first)
-    second = visited()
+    second = open_visit()
     address = first.evaluate("location.href")
     second.page.goto(address)
     second.page.wait_for_selector(".looked:has-text('Where')")
     settle(second.page)
-    shows(second.page, mapped(first))
+    shows(second.page, read_map_label(first))
     expect(second.page.locator(".said")).to_have_text(first.inner_text(".said"))
     expect(second.page.locator("label:has-text('Colors') select")).to_have_value("row")
     second.page.wait_for_function("address => location.href === address", arg=address)
 
 
-def test_pan_and_zoom_over_a_long_recording(visited: Callable[..., Any]) -> None:
-    page = visited().open("view=recording&file=long.safetensors")
+def test_pan_and_zoom_over_a_long_recording(open_visit: Callable[..., Any]) -> None:
+    page = open_visit().open("view=recording&file=long.safetensors")
     page.wait_for_selector(".note:has-text('32,768 × 32,768 weights')")
     settle(page)
     assert float(page.inner_text(".regard-legend > span:last-child")) < 0.01  # 0 to 1 would show nothing but white
@@ -275,16 +275,16 @@ def test_pan_and_zoom_over_a_long_recording(visited: Callable[..., Any]) -> None
     page.wait_for_function("() => location.hash.includes('look=')")
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})  # on the processor, however busy the machine is
-    before = scripted(session)
+    before = measure_script_seconds(session)
     frames = page.evaluate(DRAGGED)
     assert frames > 10
-    assert (scripted(session) - before) / frames < 1 / 30
+    assert (measure_script_seconds(session) - before) / frames < 1 / 30
     page.wait_for_function("() => !/: $/.test(document.querySelector('.regard-readout').textContent)")
     page.keyboard.press("0")
     page.wait_for_function("() => !location.hash.includes('look=')")
 
 
-def scripted(session: Any) -> float:
+def measure_script_seconds(session: Any) -> float:
     """The seconds that scripts of a page have run."""
     [seconds] = [
         one["value"] for one in session.send("Performance.getMetrics")["metrics"] if one["name"] == "ScriptDuration"
@@ -312,8 +312,8 @@ DRAGGED = """async () => {
 }"""
 
 
-def test_labels_are_text_whatever_they_say(visited: Callable[..., Any]) -> None:
-    page = visited().open("view=recording")
+def test_labels_are_text_whatever_they_say(open_visit: Callable[..., Any]) -> None:
+    page = open_visit().open("view=recording")
     page.click("button:has-text('hostile.safetensors')")
     page.wait_for_selector(".part-said button")
     expected = ["<img␣src=x␣onerror=alert(1)>", "<script>alert(2)</script>"]
@@ -321,8 +321,8 @@ def test_labels_are_text_whatever_they_say(visited: Callable[..., Any]) -> None:
     assert page.locator("main img, main script, main b").count() == 0
 
 
-def test_a_file_is_opened_from_disk(visited: Callable[..., Any], tmp_path: Path, recordings: list[Path]) -> None:
-    one = visited()
+def test_a_file_is_opened_from_disk(open_visit: Callable[..., Any], tmp_path: Path, recordings: list[Path]) -> None:
+    one = open_visit()
     page = one.open("view=recording")
     page.set_input_files("input[type=file]", recordings[1])
     page.wait_for_selector("h2:has-text('hostile.safetensors')")
@@ -332,8 +332,8 @@ def test_a_file_is_opened_from_disk(visited: Callable[..., Any], tmp_path: Path,
     page.wait_for_selector(".trouble:has-text('expected'):has-text('fix:')")
 
 
-def test_chinese(visited: Callable[..., Any]) -> None:
-    page = visited(locale="zh-CN").open()
+def test_chinese(open_visit: Callable[..., Any]) -> None:
+    page = open_visit(locale="zh-CN").open()
     expect(page.locator("html")).to_have_attribute("lang", "zh")
     page.fill("textarea", "一 二 三")
     page.click("button:has-text('翻译') >> nth=-1")
@@ -347,26 +347,26 @@ def test_chinese(visited: Callable[..., Any]) -> None:
     shows(page, "heat map")
 
 
-def test_language_and_light_do_not_wait_for_the_server(visited: Callable[..., Any]) -> None:
-    one = visited(locale="zh-CN")
+def test_language_and_light_do_not_wait_for_the_server(open_visit: Callable[..., Any]) -> None:
+    one = open_visit(locale="zh-CN")
     one.page.route("**/state", lambda route: None)  # nobody answers
     page = one.open("theme=dark")
     page.wait_for_selector("nav button:has-text('翻译')")
     assert page.evaluate("[document.documentElement.lang, document.documentElement.dataset.theme]") == ["zh", "dark"]
 
 
-def test_dark_and_light(visited: Callable[..., Any]) -> None:
-    page = visited(color_scheme="dark").open(ASK)
+def test_dark_and_light(open_visit: Callable[..., Any]) -> None:
+    page = open_visit(color_scheme="dark").open(ASK)
     page.wait_for_selector(".regard-grid button")
     paper = "getComputedStyle(document.querySelector('.card')).backgroundColor"
     dark = page.evaluate(paper)
     page.click("button:has-text('☀')")
     page.wait_for_function(f"dark => {paper} !== dark", arg=dark)
-    addressed(page, "theme=light")
+    wait_for_address(page, "theme=light")
 
 
-def test_by_keyboard_alone(visited: Callable[..., Any]) -> None:
-    page = visited().open()
+def test_by_keyboard_alone(open_visit: Callable[..., Any]) -> None:
+    page = open_visit().open()
     page.wait_for_selector("textarea")
     page.keyboard.press("/")
     page.keyboard.type("one two three")
@@ -392,8 +392,8 @@ def test_by_keyboard_alone(visited: Callable[..., Any]) -> None:
     page.wait_for_function("() => document.querySelector('.said').textContent.endsWith('…')")
 
 
-def test_everything_has_a_name(visited: Callable[..., Any]) -> None:
-    page = visited().open(ASK)
+def test_everything_has_a_name(open_visit: Callable[..., Any]) -> None:
+    page = open_visit().open(ASK)
     page.wait_for_selector(".tree .node.ended")
     settle(page)
     unnamed = page.evaluate(
@@ -414,8 +414,8 @@ SHIFTS = """new Promise((done) => {
 })"""
 
 
-def test_a_narrow_screen(visited: Callable[..., Any]) -> None:
-    page = visited(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True).open(ASK)
+def test_a_narrow_screen(open_visit: Callable[..., Any]) -> None:
+    page = open_visit(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True).open(ASK)
     page.wait_for_selector(".regard-grid button")
     settle(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
@@ -431,8 +431,8 @@ def test_a_narrow_screen(visited: Callable[..., Any]) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
-def test_curves_grow_while_a_run_trains(visited: Callable[..., Any], runs: Path) -> None:
-    page = visited().open("view=training&run=earlier")
+def test_curves_grow_while_a_run_trains(open_visit: Callable[..., Any], runs: Path) -> None:
+    page = open_visit().open("view=training&run=earlier")
     page.wait_for_selector("svg.curves polyline")
     before = page.get_attribute("svg.curves >> nth=0", "aria-label")
     with (runs / "earlier" / "metrics.jsonl").open("a") as file:
@@ -442,11 +442,11 @@ def test_curves_grow_while_a_run_trains(visited: Callable[..., Any], runs: Path)
     page.wait_for_selector("[role=status]:has-text('finished · step 65 · 100 %')")
 
 
-def test_a_server_that_stops_is_noticed_and_waited_for(visited: Callable[..., Any], server: Any) -> None:
-    one = visited()
+def test_a_server_that_stops_is_noticed_and_waited_for(open_visit: Callable[..., Any], server: Any) -> None:
+    one = open_visit()
     page = one.open(ASK)
     page.wait_for_selector(".regard-grid button")
-    text = said(page)
+    text = read_translation(page)
     assert text != ""
     for part in ("ERR_CONNECTION_REFUSED", "Failed to load"):
         one.excuse(part, times=1000)  # it asks until somebody answers
@@ -457,4 +457,4 @@ def test_a_server_that_stops_is_noticed_and_waited_for(visited: Callable[..., An
     server.start()
     page.wait_for_selector(".banner:not(.gone):has-text('The server is back')")
     page.wait_for_selector(".regard-grid button")
-    assert said(page) != ""
+    assert read_translation(page) != ""

@@ -32,32 +32,35 @@ def weights(seed: int, queries: int, keys: int) -> torch.Tensor:
     return (2 * scores).softmax(-1)
 
 
-def hypothesis(seed: int, target: list[str]) -> Recording:
+def make_hypothesis(seed: int, target: list[str]) -> Recording:
     own = Recording.from_weights({"encoder 0": weights(0, 5, 5)}, queries=SOURCE, keys=SOURCE)
     looks = {f"decoder {layer}": weights(seed + layer + 1, len(target), 5) for layer in (0, 1)}
     return own.merge(Recording.from_weights(looks, queries=target, keys=SOURCE))
 
 
 @pytest.fixture
-def opened(tmp_path: Path, watched: Any) -> Callable[..., Page]:
+def open_report(tmp_path: Path, watched_page: Any) -> Callable[..., Page]:
     """Writes a report, opens it, and waits until it is drawn."""
 
     def open_it(chapters: list[Chapter], title: str = "a report", **options: Any) -> Page:
         (tmp_path / "report.html").write_text(render_report(chapters, title, **options), encoding="utf-8")
-        watched.page.goto((tmp_path / "report.html").as_uri())
-        watched.page.wait_for_selector("#report[data-ready]")
-        return watched.page
+        watched_page.page.goto((tmp_path / "report.html").as_uri())
+        watched_page.page.wait_for_selector("#report[data-ready]")
+        return watched_page.page
 
     return open_it
 
 
 @pytest.fixture
-def sentence(opened: Callable[..., Page]) -> Page:
-    chapters = [Chapter("le 月", hypothesis(10, TARGET), -0.25), Chapter("la", hypothesis(20, TARGET[:2]), -1.5)]
-    return opened(chapters, "the <b>年</b>")
+def sentence(open_report: Callable[..., Page]) -> Page:
+    chapters = [
+        Chapter("le 月", make_hypothesis(10, TARGET), -0.25),
+        Chapter("la", make_hypothesis(20, TARGET[:2]), -1.5),
+    ]
+    return open_report(chapters, "the <b>年</b>")
 
 
-def pixels(page: Page) -> str:
+def read_pixels(page: Page) -> str:
     """The heat map as it is painted now."""
     settle(page)
     return str(page.evaluate("() => document.querySelector('.regard-heatmap-canvas').toDataURL()"))
@@ -83,8 +86,8 @@ def hover(page: Page, row: int, column: int) -> tuple[str, list[int]]:
     return tip.inner_text(), color
 
 
-def test_it_opens_without_network_and_without_complaint(sentence: Page, watched: Any) -> None:
-    assert [url.split(":")[0] for url in watched.requests] == ["file"]
+def test_it_opens_without_network_and_without_complaint(sentence: Page, watched_page: Any) -> None:
+    assert [url.split(":")[0] for url in watched_page.requests] == ["file"]
     expect(sentence.get_by_role("heading", level=1)).to_have_text("the <b>年</b>")
     policy = sentence.locator("meta[http-equiv]").get_attribute("content")
     assert policy is not None
@@ -94,7 +97,7 @@ def test_it_opens_without_network_and_without_complaint(sentence: Page, watched:
 
 def test_hovering_tells_the_exact_weight(sentence: Page) -> None:
     sentence.get_by_role("combobox", name="Head", exact=True).select_option(label="1")
-    pixels(sentence)
+    read_pixels(sentence)
     text, color = hover(sentence, 2, 1)
     exact = weights(12, 3, 5)[1, 2, 1].item()  # layer 1 of the first hypothesis
     assert np.float32(float(text.rpartition(": ")[2])) == np.float32(exact)  # all bits
@@ -111,13 +114,13 @@ def test_labels_are_text_whatever_they_say(sentence: Page) -> None:
 
 
 def test_layers_heads_and_hypotheses_change_the_picture(sentence: Page) -> None:
-    seen = [pixels(sentence)]
+    seen = [read_pixels(sentence)]
     for name, label in (("Head", "0"), ("Head", "1"), ("Layer", "decoder 0"), ("Layer", "encoder 0")):
         sentence.get_by_role("combobox", name=name, exact=True).select_option(label=label)
-        seen.append(pixels(sentence))
+        seen.append(read_pixels(sentence))
     sentence.get_by_role("combobox", name="Layer", exact=True).select_option(label="decoder 1")
     sentence.get_by_role("button", name="la (score −1.50)").click()
-    seen.append(pixels(sentence))
+    seen.append(read_pixels(sentence))
     assert [seen.index(picture) for picture in seen] == [0, 1, 2, 3, 4, 5]
 
 
@@ -131,9 +134,9 @@ def test_a_small_picture_of_a_head_shows_it(sentence: Page) -> None:
 
 
 def test_colors_by_row_make_each_rows_largest_the_darkest(sentence: Page) -> None:
-    before = pixels(sentence)
+    before = read_pixels(sentence)
     sentence.get_by_role("combobox", name="Colors", exact=True).select_option(value="row")
-    assert pixels(sentence) != before
+    assert read_pixels(sentence) != before
     darkest = tuple(build_palette("weights")[-1].tolist())
     colors = sentence.evaluate(
         """() => { const canvas = document.querySelector(".regard-grid button[aria-pressed=true] canvas");
@@ -148,7 +151,7 @@ def test_colors_by_row_make_each_rows_largest_the_darkest(sentence: Page) -> Non
 
 def test_a_threshold_hides_what_is_less(sentence: Page) -> None:
     sentence.get_by_role("slider", name="Hide below").fill("1")
-    pixels(sentence)  # waits until it is painted
+    read_pixels(sentence)  # waits until it is painted
     sentence.wait_for_function(
         """() => { const canvas = document.querySelector(".regard-grid button canvas");
           const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -176,12 +179,12 @@ def test_everything_by_keyboard(sentence: Page) -> None:
     sentence.keyboard.press("ArrowRight")
     sentence.keyboard.press("ArrowDown")
     expect(sentence.get_by_role("status")).to_have_text(re.compile(r"^<img.*→ the: 0\.\d+$"))
-    before = pixels(sentence)
+    before = read_pixels(sentence)
     for key in ("+", "+", "+", "+", "Shift+ArrowRight"):
         sentence.keyboard.press(key)
-    assert pixels(sentence) != before
+    assert read_pixels(sentence) != before
     sentence.keyboard.press("0")
-    assert pixels(sentence) == before
+    assert read_pixels(sentence) == before
     sentence.keyboard.press("Enter")
     expect(sentence.get_by_text("Where “<img␣src=x␣onerror=hack()>” looks")).to_be_visible()
 
@@ -223,9 +226,9 @@ def test_one_token_in_every_head(sentence: Page) -> None:
     expect(sentence.get_by_role("combobox", name="Head", exact=True)).to_have_value(order[0][-1])
 
 
-def test_all_heads_of_all_layers_fit_on_one_screen(opened: Callable[..., Page]) -> None:
+def test_all_heads_of_all_layers_fit_on_one_screen(open_report: Callable[..., Page]) -> None:
     recording = Recording.from_weights({f"model.h.{layer}.attn": torch.rand(12, 6, 6) for layer in range(12)})
-    page = opened([Chapter("", recording)])
+    page = open_report([Chapter("", recording)])
     page.set_viewport_size({"width": 1440, "height": 900})
     page.get_by_role("button", name="All heads").click()
     settle(page)
@@ -240,10 +243,10 @@ def test_all_heads_of_all_layers_fit_on_one_screen(opened: Callable[..., Page]) 
     expect(page.get_by_role("application", name=re.compile("model.h.3.attn, head 4: heat map"))).to_be_visible()
 
 
-def test_pieces_become_words(opened: Callable[..., Page]) -> None:
+def test_pieces_become_words(open_report: Callable[..., Page]) -> None:
     tokens = ["The", "Ġj", "umps", "Ġend"]
     table = weights(3, 4, 4)
-    page = opened([Chapter("", Recording.from_weights({"layer": table}, queries=tokens, keys=tokens))])
+    page = open_report([Chapter("", Recording.from_weights({"layer": table}, queries=tokens, keys=tokens))])
     page.get_by_role("group", name="said: tokens").get_by_role("button").nth(2).click()
     page.get_by_role("checkbox", name="Whole words").check()
     read = page.get_by_role("group", name="read: tokens").get_by_role("button")
@@ -257,20 +260,20 @@ def test_pieces_become_words(opened: Callable[..., Page]) -> None:
 
 
 def test_chinese_and_dark(sentence: Page) -> None:
-    light = pixels(sentence)
+    light = read_pixels(sentence)
     sentence.get_by_role("button", name="☾").click()
-    assert pixels(sentence) != light
+    assert read_pixels(sentence) != light
     sentence.get_by_role("button", name="中文").click()
     expect(sentence.get_by_role("slider", name="隐藏低于")).to_be_visible()
     expect(sentence.get_by_text("权重精确")).to_be_visible()
 
 
-def test_the_picture_lies_beside_and_lights_up_where_it_was_looked_at(opened: Callable[..., Page]) -> None:
+def test_the_picture_lies_beside_and_lights_up_where_it_was_looked_at(open_report: Callable[..., Page]) -> None:
     looks = torch.zeros(1, 2, 4)
     looks[0, 0, 1], looks[0, 1, 2] = 1.0, 1.0
     white = np.full((8, 8, 3), 255, dtype=np.uint8)
     recording = Recording.from_weights({"image": looks}, queries=["up", "down"])
-    page = opened([Chapter("?", recording, medium=Regions(white, (2, 2)))])
+    page = open_report([Chapter("?", recording, medium=Regions(white, (2, 2)))])
     page.locator(".regard-frame:has-text('up')").click()
     settle(page)
     bright = page.evaluate(
@@ -285,9 +288,9 @@ def test_the_picture_lies_beside_and_lights_up_where_it_was_looked_at(opened: Ca
     assert min(bright[0], bright[2], bright[3]) == 255  # what got nothing is as it was
 
 
-def test_the_sound_lies_beside(opened: Callable[..., Page]) -> None:
+def test_the_sound_lies_beside(open_report: Callable[..., Page]) -> None:
     values = np.random.default_rng(0).random((5, 30))
-    page = opened(
+    page = open_report(
         [Chapter("speech", Recording.from_weights({"ear": weights(1, 2, 10)}), medium=Spectrogram(values, 10, 1.5))]
     )
     expect(page.get_by_role("img", name=re.compile("attention over the sound"))).to_be_visible()
@@ -295,7 +298,7 @@ def test_the_sound_lies_beside(opened: Callable[..., Page]) -> None:
 
 def test_a_narrow_screen_needs_no_scrolling_sideways(sentence: Page) -> None:
     sentence.set_viewport_size({"width": 360, "height": 700})
-    pixels(sentence)
+    read_pixels(sentence)
     assert sentence.evaluate("() => document.documentElement.scrollWidth") <= 360
 
 
@@ -307,23 +310,23 @@ MODULES = f"""(asked) => {{
 }}"""
 
 
-def test_both_languages_have_every_word_and_colors_are_those_of_the_pictures(watched: Any) -> None:
-    words = watched.page.evaluate(MODULES, ["words.js", "listWords", []])
+def test_both_languages_have_every_word_and_colors_are_those_of_the_pictures(watched_page: Any) -> None:
+    words = watched_page.page.evaluate(MODULES, ["words.js", "listWords", []])
     assert words["en"] == words["zh"]
     for kind, dark in itertools.product(("weights", "difference"), (False, True)):
-        shown = watched.page.evaluate(MODULES, ["colors.js", "buildPalette", [kind, dark]])
+        shown = watched_page.page.evaluate(MODULES, ["colors.js", "buildPalette", [kind, dark]])
         colors = np.array(shown).reshape(256, 3)
         assert np.abs(colors - build_palette(kind, dark=dark).astype(int)).max() <= 1
 
 
 @pytest.mark.parametrize(("score", "normalizer"), [("scaled-dot", "softmax"), ("additive", "entmax")])
-def test_a_cell_says_what_made_it_as_python_does(opened: Callable[..., Page], score: str, normalizer: str) -> None:
+def test_a_cell_says_what_made_it_as_python_does(open_report: Callable[..., Page], score: str, normalizer: str) -> None:
     torch.manual_seed(0)
     layer = Attention(H * 12, heads=H, score=score, bias="alibi", normalizer=normalizer).eval()
     with torch.no_grad(), observe(layer, vectors=True) as recording:
         layer(torch.randn(1, 5, H * 12), mask=Causal())
     recording.label("abcde", "abcde")
-    page = opened([Chapter("", recording)])
+    page = open_report([Chapter("", recording)])
     page.get_by_role("combobox", name="Head", exact=True).select_option(label="1")
     page.locator("canvas.regard-heatmap-canvas").focus()
     for key in (*["ArrowDown"] * 4, "ArrowRight", "Enter"):  # row 3, column 1
@@ -360,10 +363,10 @@ def test_a_cell_without_vectors_says_its_rank_and_why_no_more(sentence: Page) ->
     expect(made).to_contain_text("mean of the heads, which no single score made")
 
 
-def test_rollout_is_a_further_head_of_a_stack(opened: Callable[..., Page]) -> None:
+def test_rollout_is_a_further_head_of_a_stack(open_report: Callable[..., Page]) -> None:
     layers = {f"h.{layer}": weights(layer, 7, 7) for layer in range(3)}
     recording = Recording.from_weights(layers | {"cross": weights(5, 3, 7)})
-    page = opened([Chapter("", recording)])
+    page = open_report([Chapter("", recording)])
     head = page.get_by_role("combobox", name="Head", exact=True)
     expect(head.get_by_role("option")).to_have_text(["mean of heads", "0", "1", "alignment"])  # of one layer
     page.get_by_role("combobox", name="Layer", exact=True).select_option(label="h.2")
@@ -380,12 +383,12 @@ def test_rollout_is_a_further_head_of_a_stack(opened: Callable[..., Page]) -> No
         assert found == pytest.approx(expected.flatten().tolist(), abs=1e-6)
 
 
-def test_labels_above_wide_cells_are_not_cut(opened: Callable[..., Page]) -> None:
+def test_labels_above_wide_cells_are_not_cut(open_report: Callable[..., Page]) -> None:
     written = """() => { const written = []; const original = CanvasRenderingContext2D.prototype.fillText;
       CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
         written.push(text); return original.call(this, text, ...place); };
       window.written = written; }"""
-    page = opened(
+    page = open_report(
         [Chapter("", Recording.from_weights({"a": torch.eye(2)}, queries=["q", "r"], keys=["left", "right"]))]
     )
     page.evaluate(written)

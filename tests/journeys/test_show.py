@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from regard.inspect.recording import Recording
-from tests.inspect.draw.test_report import unpacked
+from tests.inspect.draw.test_report import unpack_numbers
 
 
-def contents(page: Path) -> dict[str, Any]:
+def read_contents(page: Path) -> dict[str, Any]:
     """The data of a page."""
     found = re.search(r'id="recording">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
@@ -22,7 +22,7 @@ def contents(page: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def saved(regard: Callable[..., Any], tmp_path: Path) -> Recording:
+def saved_recording(regard: Callable[..., Any], tmp_path: Path) -> Recording:
     """A recording in a file, in the folder where commands run."""
     weights = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(1)).softmax(-1)
     recording = Recording.from_weights(
@@ -32,7 +32,7 @@ def saved(regard: Callable[..., Any], tmp_path: Path) -> Recording:
     return recording
 
 
-def test_a_recording_is_shown_in_the_terminal(regard: Callable[..., Any], saved: Recording) -> None:
+def test_a_recording_is_shown_in_the_terminal(regard: Callable[..., Any], saved_recording: Recording) -> None:
     done = regard("show", "seen.safetensors", "first", "--head", 1)
     assert done.code == 0, done.errors
     lines = done.output.splitlines()
@@ -42,7 +42,7 @@ def test_a_recording_is_shown_in_the_terminal(regard: Callable[..., Any], saved:
 
 
 def test_a_recording_is_drawn_without_a_word_of_fonts(
-    regard: Callable[..., Any], saved: Recording, tmp_path: Path
+    regard: Callable[..., Any], saved_recording: Recording, tmp_path: Path
 ) -> None:
     done = regard("show", "seen.safetensors", "--output", "map.png")
     assert (done.code, done.output, done.errors) == (0, "picture: map.png\n", "")
@@ -51,14 +51,14 @@ def test_a_recording_is_drawn_without_a_word_of_fonts(
 
 @pytest.mark.parametrize("flag", ["--html", "--output"])
 def test_a_recording_is_a_page_with_every_bit(
-    regard: Callable[..., Any], saved: Recording, tmp_path: Path, flag: str
+    regard: Callable[..., Any], saved_recording: Recording, tmp_path: Path, flag: str
 ) -> None:
     assert regard("show", "seen.safetensors", flag, "page.html").output == "page: page.html\n"
-    data = contents(tmp_path / "page.html")
+    data = read_contents(tmp_path / "page.html")
     (chapter,) = data["chapters"]
     assert [site["name"] for site in chapter["sites"]] == ["first", "last"]
-    table = unpacked(data["tables"][chapter["sites"][1]["table"]])
-    assert (table == saved["last"].dense().numpy().ravel()).all()
+    table = unpack_numbers(data["tables"][chapter["sites"][1]["table"]])
+    assert (table == saved_recording["last"].dense().numpy().ravel()).all()
     assert data["labels"][chapter["sites"][0]["rows"]] == ["我", "b", "c"]
 
 
@@ -75,7 +75,7 @@ def test_a_recording_is_a_page_with_every_bit(
     ids=["site", "head", "missing", "kind", "ending", "folder"],
 )
 def test_what_is_wrong_is_one_sentence(
-    regard: Callable[..., Any], saved: Recording, tmp_path: Path, arguments: list[Any], sentence: str
+    regard: Callable[..., Any], saved_recording: Recording, tmp_path: Path, arguments: list[Any], sentence: str
 ) -> None:
     (tmp_path / "text.txt").write_text("hello")
     done = regard("show", *arguments)

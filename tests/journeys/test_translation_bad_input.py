@@ -30,7 +30,7 @@ def write(name: str, *lines: str) -> str:
     return name
 
 
-def text(pairs: int = 40) -> tuple[str, str]:
+def make_text(pairs: int = 40) -> tuple[str, str]:
     """Two aligned files of so many pairs."""
     draw = random.Random(2)
     rows = [[draw.choice("abcdef") for _ in range(draw.randint(2, 4))] for _ in range(pairs)]
@@ -41,7 +41,7 @@ def train(*arguments: object) -> tuple[object, ...]:
     return ("train", "translation", *arguments, "--folder", "run", *FIELDS)
 
 
-def refused(done: Done, sentence: str) -> None:
+def check_refused(done: Done, sentence: str) -> None:
     assert done == (2, "", f"regard: {sentence}\n")
     assert not Path("run").exists()
 
@@ -49,30 +49,35 @@ def refused(done: Done, sentence: str) -> None:
 def test_files_of_different_length_are_refused_with_their_counts(regard: Regard) -> None:
     files = write("a.en", "a", "b", "c"), write("a.de", "A", "B")
     fix = "align them: line i of one must translate line i of the other"
-    refused(regard(*train(*files)), f"data: got 3 lines in a.en and 2 in a.de, expected equally many; fix: {fix}")
+    check_refused(regard(*train(*files)), f"data: got 3 lines in a.en and 2 in a.de, expected equally many; fix: {fix}")
 
 
 def test_text_that_is_not_utf8_is_refused_with_its_place(regard: Regard) -> None:
     Path("a.en").write_bytes("fine\nhé\n".encode("latin1"))
     fix = "convert it, for example with iconv -f latin1 -t utf-8"
-    refused(regard(*train("a.en", text()[1])), f"a.en: got byte 0xe9 in line 2, expected UTF-8 text; fix: {fix}")
+    check_refused(
+        regard(*train("a.en", make_text()[1])), f"a.en: got byte 0xe9 in line 2, expected UTF-8 text; fix: {fix}"
+    )
 
 
 def test_an_empty_file_is_refused(regard: Regard) -> None:
     fix = "check the path and the file's origin"
-    refused(
-        regard(*train(write("a.en"), text()[1])), f"a.en: got an empty file, expected one sentence a line; fix: {fix}"
+    check_refused(
+        regard(*train(write("a.en"), make_text()[1])),
+        f"a.en: got an empty file, expected one sentence a line; fix: {fix}",
     )
 
 
 def test_one_pair_is_refused(regard: Regard) -> None:
     got = "1 pair to train on, validate and test"
     done = regard(*train(write("a.en", "a"), write("a.de", "A")))
-    refused(done, f"data: got {got}, expected at least 3 that differ; fix: add more; a translator needs thousands")
+    check_refused(
+        done, f"data: got {got}, expected at least 3 that differ; fix: add more; a translator needs thousands"
+    )
 
 
 def test_a_vocabulary_larger_than_the_text_allows_is_refused(regard: Regard) -> None:
-    done = regard(*train(*text()), "--vocabulary.kind", "bpe", "--vocabulary.size", "900")
+    done = regard(*train(*make_text()), "--vocabulary.kind", "bpe", "--vocabulary.size", "900")
     assert done.code == 2
     assert done.errors.startswith("regard: vocabulary.size: got 900, expected at most ")
     assert not Path("run").exists()
@@ -80,12 +85,12 @@ def test_a_vocabulary_larger_than_the_text_allows_is_refused(regard: Regard) -> 
 
 def test_a_limit_below_every_sentence_is_refused(regard: Regard) -> None:
     fix = "raise the limit to 2 or more"
-    done = regard(*train(*text()), "--limit", "1")
-    refused(done, f"limit: got 1, expected at least 2, the shortest of the pairs; fix: {fix}")
+    done = regard(*train(*make_text()), "--limit", "1")
+    check_refused(done, f"limit: got 1, expected at least 2, the shortest of the pairs; fix: {fix}")
 
 
 def test_empty_lines_and_long_sentences_are_left_out_and_counted(regard: Regard) -> None:
-    files = text(400)
+    files = make_text(400)
     for name in files:
         Path(name).write_text(Path(name).read_text() + "\n")
     done = regard(*train(*files), "--limit", "3")
@@ -114,7 +119,7 @@ def test_empty_lines_and_long_sentences_are_left_out_and_counted(regard: Regard)
     ],
 )
 def test_what_cannot_be_asked_for_is_one_sentence(regard: Regard, arguments: tuple[str, ...], sentence: str) -> None:
-    done = regard(*train(*text()), *arguments)
+    done = regard(*train(*make_text()), *arguments)
     assert done.code == 2
     assert sentence in done.errors
     assert done.errors.count("\n") == 1
@@ -123,11 +128,13 @@ def test_what_cannot_be_asked_for_is_one_sentence(regard: Regard, arguments: tup
 
 def test_a_file_that_is_not_there_is_named(regard: Regard) -> None:
     fix = "check the path, or set REGARD_DATA to the folder that holds it"
-    refused(regard(*train("no.en", "no.de")), f"data: got no no.en, expected a file or folder that exists; fix: {fix}")
+    check_refused(
+        regard(*train("no.en", "no.de")), f"data: got no no.en, expected a file or folder that exists; fix: {fix}"
+    )
 
 
 def test_a_run_is_not_written_over(regard: Regard) -> None:
-    files = text()
+    files = make_text()
     assert regard(*train(*files)).code == 0
     done = regard(*train(*files))
     fix = "regard resume run, or give another folder"
@@ -135,7 +142,7 @@ def test_a_run_is_not_written_over(regard: Regard) -> None:
 
 
 def test_damage_to_a_run_is_named_and_nothing_else_is_touched(regard: Regard) -> None:
-    assert regard(*train(*text())).code == 0
+    assert regard(*train(*make_text())).code == 0
     weights = Path("run/weights.safetensors")
     whole = weights.read_bytes()
     weights.unlink()  # a link to the checkpoint's
@@ -153,7 +160,7 @@ def test_damage_to_a_run_is_named_and_nothing_else_is_touched(regard: Regard) ->
 
 
 def test_a_run_of_another_version_is_refused(regard: Regard) -> None:
-    assert regard(*train(*text())).code == 0
+    assert regard(*train(*make_text())).code == 0
     path = Path("run/versions.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
     for command in (("resume", "run"), ("evaluate", "run"), ("show", "run", "a")):
@@ -170,7 +177,7 @@ def test_a_folder_that_is_no_run_is_refused(regard: Regard, command: tuple[str, 
 
 
 def test_a_run_does_not_go_on_with_other_text(regard: Regard) -> None:
-    assert regard(*train(*text())).code == 0
+    assert regard(*train(*make_text())).code == 0
     Path("t.en").write_text(Path("t.en").read_text().replace("a", "b"))
     done = regard("resume", "run", "--stop.steps", "4")
     assert done.code == 2
@@ -180,7 +187,7 @@ def test_a_run_does_not_go_on_with_other_text(regard: Regard) -> None:
 
 
 def test_a_run_without_weights_says_how_to_get_some(regard: Regard) -> None:
-    assert regard(*train(*text())).code == 0
+    assert regard(*train(*make_text())).code == 0
     Path("run/weights.safetensors").unlink()
     done = regard("show", "run", "a")
     sentence = "run: got run, which has no weights yet, expected at least one checkpoint; fix: regard resume run"

@@ -79,7 +79,7 @@ def train(run: str) -> tuple[str, ...]:
     return "train", "translation", "text.en", "text.fr", "--config", "tiny.toml", "--folder", run
 
 
-def contents(run: Path) -> dict[str, Any]:
+def read_contents(run: Path) -> dict[str, Any]:
     """All of a run that must not depend on whether it was killed."""
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     found: dict[str, Any] = {"metrics": [{name: line[name] for name in line if name != "seconds"} for line in lines]}
@@ -101,7 +101,7 @@ def test_a_run_killed_and_resumed_ends_with_the_same_bits(place: Path) -> None:
     output = regard("resume", killed.name, folder=place)
     assert f"{killed.name}: from step" in output
     assert "all steps taken at step 60" in output
-    assert contents(killed) == contents(place / "whole")
+    assert read_contents(killed) == read_contents(place / "whole")
 
 
 def kill_in_the_middle(place: Path) -> Path:
@@ -112,7 +112,7 @@ def kill_in_the_middle(place: Path) -> Path:
         wait_for_a_checkpoint(run, process)
         process.kill()
         process.communicate()
-        if len(contents(run)["metrics"]) < len(contents(place / "whole")["metrics"]):
+        if len(read_contents(run)["metrics"]) < len(read_contents(place / "whole")["metrics"]):
             return run
     pytest.fail("every run was done before it could be killed")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import expect
-from serving import Server, Visited, open_context, settle
+from serving import PageVisit, Server, open_context, settle
 from view_runs import make_view_runs
 
 
@@ -26,16 +26,16 @@ def server(folder: Path) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def visit(browser: Any, server: Server) -> Iterator[Visited]:
+def visit(browser: Any, server: Server) -> Iterator[PageVisit]:
     """One page for all of these tests; each begins with an address of its own."""
     context = open_context(browser)
-    one = Visited(context.new_page(), server)
+    one = PageVisit(context.new_page(), server)
     yield one
     context.close()
 
 
 @pytest.fixture
-def page(visit: Visited) -> Iterator[Any]:
+def page(visit: PageVisit) -> Iterator[Any]:
     visit.page.goto("about:blank")
     visit.troubles.clear()
     yield visit.page
@@ -43,7 +43,7 @@ def page(visit: Visited) -> Iterator[Any]:
     assert [trouble for trouble in visit.list_troubles() if not any(one in trouble for one in excused)] == []
 
 
-def test_the_first_screen_is_alive_in_three_requests(visit: Visited, page: Any) -> None:
+def test_the_first_screen_is_alive_in_three_requests(visit: PageVisit, page: Any) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.partition("/api/")[2]))
     visit.open()
@@ -60,7 +60,7 @@ def test_the_first_screen_is_alive_in_three_requests(visit: Visited, page: Any) 
     expect(page.locator(".hints")).to_be_hidden()
 
 
-def test_back_and_forward_walk_through_views(visit: Visited, page: Any) -> None:
+def test_back_and_forward_walk_through_views(visit: PageVisit, page: Any) -> None:
     visit.open("text=one+two")
     page.wait_for_selector(".tree .node.ended")
     page.fill("textarea", "three")
@@ -82,7 +82,7 @@ def test_back_and_forward_walk_through_views(visit: Visited, page: Any) -> None:
 
 
 def test_a_file_that_was_opened_has_a_link_and_errors_go_when_the_next_thing_works(
-    visit: Visited, page: Any, folder: Path
+    visit: PageVisit, page: Any, folder: Path
 ) -> None:
     visit.open("view=recording")
     page.set_input_files("input[type=file]", folder / "broken.safetensors")
@@ -97,7 +97,7 @@ def test_a_file_that_was_opened_has_a_link_and_errors_go_when_the_next_thing_wor
     expect(page.locator(".part-said button")).to_have_count(3)
 
 
-def test_messages_are_in_the_language_of_the_page(visit: Visited, page: Any) -> None:
+def test_messages_are_in_the_language_of_the_page(visit: PageVisit, page: Any) -> None:
     visit.open("view=recording&file=none.safetensors&lang=zh")
     expect(page.get_by_role("alert")).to_contain_text(
         "记录：收到 'none.safetensors'，需要 (none) 之一；办法：从中选择一个"
@@ -108,7 +108,7 @@ def test_messages_are_in_the_language_of_the_page(visit: Visited, page: Any) -> 
     )
 
 
-def test_what_is_cut_or_out_of_bounds_is_said(visit: Visited, page: Any) -> None:
+def test_what_is_cut_or_out_of_bounds_is_said(visit: PageVisit, page: Any) -> None:
     visit.open("beam=9999&text=one+two")
     page.wait_for_selector(".note:has-text('Beam: 9999 is not from 1 to 16; 16 is used.')")
     page.wait_for_selector(".tree .node.ended")
@@ -120,7 +120,7 @@ def test_what_is_cut_or_out_of_bounds_is_said(visit: Visited, page: Any) -> None
     page.wait_for_selector(".note:has-text('Length penalty: 77 is not from 0 to 5; 5 is used.')")
 
 
-def test_an_example_fills_the_boxes_and_the_answer_is_marked_in_the_passage(visit: Visited, page: Any) -> None:
+def test_an_example_fills_the_boxes_and_the_answer_is_marked_in_the_passage(visit: PageVisit, page: Any) -> None:
     visit.open("view=ask&run=facts")
     page.wait_for_selector(".passage mark")
     settle(page)
@@ -133,7 +133,7 @@ def test_an_example_fills_the_boxes_and_the_answer_is_marked_in_the_passage(visi
     expect(page.locator(".passage")).to_have_text("Anna lives in Rome.")
 
 
-def test_facts_are_not_cut(visit: Visited, page: Any) -> None:
+def test_facts_are_not_cut(visit: PageVisit, page: Any) -> None:
     visit.open("view=ask&run=stories")
     expect(page.locator(".facts tbody tr").first).to_be_visible()
     settle(page)
@@ -141,7 +141,7 @@ def test_facts_are_not_cut(visit: Visited, page: Any) -> None:
     assert ". ".join(facts) in page.input_value("textarea[name=asked]")
 
 
-def test_regions_and_words_find_each_other(visit: Visited, page: Any) -> None:
+def test_regions_and_words_find_each_other(visit: PageVisit, page: Any) -> None:
     visit.open("view=ask&run=scenes")
     heat = page.locator(".part-beside > .regard-overlay:not(.regard-original)")
     page.wait_for_selector(".regard-frame")
@@ -159,7 +159,7 @@ def test_regions_and_words_find_each_other(visit: Visited, page: Any) -> None:
     assert page.locator(".regard-original").evaluate(draw) == picture
 
 
-def test_a_sound_is_played_on_the_axis_of_its_map(visit: Visited, page: Any) -> None:
+def test_a_sound_is_played_on_the_axis_of_its_map(visit: PageVisit, page: Any) -> None:
     visit.open("view=ask&run=tones")
     page.wait_for_selector("audio")
     page.wait_for_function("() => document.querySelector('audio').duration > 0")
@@ -169,7 +169,7 @@ def test_a_sound_is_played_on_the_axis_of_its_map(visit: Visited, page: Any) -> 
     page.wait_for_function("() => document.querySelector('audio').currentTime > 0")
 
 
-def test_several_runs_over_each_other(visit: Visited, page: Any, folder: Path) -> None:
+def test_several_runs_over_each_other(visit: PageVisit, page: Any, folder: Path) -> None:
     lines = (folder / "numbers" / "metrics.jsonl").read_text()
     (folder / "scenes" / "metrics.jsonl").write_text(lines)
     visit.open("view=training&runs=numbers/scenes")
@@ -182,7 +182,7 @@ def test_several_runs_over_each_other(visit: Visited, page: Any, folder: Path) -
     expect(page.locator(".curve .regard-tip").first).to_contain_text("step")
 
 
-def test_a_server_that_is_gone_is_said_in_a_view_that_asks_nothing(visit: Visited, page: Any, server: Server) -> None:
+def test_a_server_that_is_gone_is_said_in_a_view_that_asks_nothing(visit: PageVisit, page: Any, server: Server) -> None:
     visit.open("view=recording")
     page.wait_for_selector("main .card")
     server.stop()

@@ -9,7 +9,7 @@ from regard.inspect.recording import Recording
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "web"))
 
-from tiny_runs import make_run, untrained
+from tiny_runs import make_run, make_untrained
 
 RUNS = ("numbers", "scenes", "tones", "facts", "stories")
 
@@ -18,7 +18,7 @@ def make_view_runs(folder: Path) -> None:
     """Write `RUNS`, a recording, and a file that is none."""
     make_run(folder / "numbers", "transformer")
     for name, task in (("scenes", "captioning"), ("tones", "speech"), ("facts", "reading")):
-        untrained(folder / name, task)
-    untrained(folder / "stories", "memory", **{"data.items": "8", "data.held_out": "4"})
+        make_untrained(folder / name, task)
+    make_untrained(folder / "stories", "memory", **{"data.items": "8", "data.held_out": "4"})
     Recording.from_weights({"site": torch.eye(3)}, queries=list("abc"), keys=list("xyz")).save(folder / "a.safetensors")
     (folder / "broken.safetensors").write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{{{{{{{{")

@@ -23,7 +23,7 @@ def double(layer: nn.Module) -> nn.Module:
     return layer.double()
 
 
-def heads_of(sequence: Tensor, heads: int) -> list[Tensor]:
+def split_heads(sequence: Tensor, heads: int) -> list[Tensor]:
     return list(sequence.chunk(heads, dim=-1))
 
 
@@ -36,7 +36,7 @@ def test_a_layer_is_its_mechanism_for_each_head(name: str) -> None:
     assert isinstance(parts, Projections)
     query, source = torch.randn(B, L, SIZE).double(), torch.randn(B, S, SOURCE).double()
     mask = Causal()
-    rows = zip(*(heads_of(p, H) for p in (parts.query(query), parts.key(source), parts.value(source))), strict=True)
+    rows = zip(*(split_heads(p, H) for p in (parts.query(query), parts.key(source), parts.value(source))), strict=True)
     eager = [attend(q, k, v, score=score, mask=mask, backend="eager").output for q, k, v in rows]
     expected = parts.output(torch.cat(eager, dim=-1))
     torch.testing.assert_close(layer(query, layer.remember(source), mask=mask), expected)
@@ -287,23 +287,23 @@ def test_nothing_survives_a_call() -> None:
 
 
 def test_messages() -> None:
-    def message(kind: type[Exception], call: object, *args: object, **named: object) -> str:
+    def read_message(kind: type[Exception], call: object, *args: object, **named: object) -> str:
         with pytest.raises(kind) as caught:
             call(*args, **named)  # type: ignore[operator]
         return str(caught.value)
 
     expected = "heads: got 3, expected a divisor of size=64; fix: use one of 1, 2, 4, 8, 16, 32, 64"
-    assert message(InputError, Attention, 64, heads=3) == expected
-    assert message(InputError, Attention, 64, heads=3, source=5) == expected
+    assert read_message(InputError, Attention, 64, heads=3) == expected
+    assert read_message(InputError, Attention, 64, heads=3, source=5) == expected
     expected = "groups: got 3, expected a divisor of heads=4; fix: use one of 1, 2, 4"
-    assert message(InputError, Attention, 64, heads=4, groups=3) == expected
+    assert read_message(InputError, Attention, 64, heads=4, groups=3) == expected
     expected = "heads: got 2, expected none beside built projections; fix: give it to the projections"
-    assert message(InputError, Attention, Projections(), heads=2) == expected
+    assert read_message(InputError, Attention, Projections(), heads=2) == expected
     layer, x = Attention(SIZE, heads=H), torch.randn(B, L, SIZE)
     expected = "memory.mask: got Causal, expected a mask that is the same for every query; fix: give it with the query"
-    assert message(InputError, layer.remember, x, mask=Causal()) == expected
+    assert read_message(InputError, layer.remember, x, mask=Causal()) == expected
     expected = "projection: got width 7, expected a multiple of heads=2; fix: project to a multiple of the heads"
-    assert message(InputError, Projections(heads=2).project_queries, torch.ones(L, 7)) == expected
+    assert read_message(InputError, Projections(heads=2).project_queries, torch.ones(L, 7)) == expected
 
 
 @pytest.mark.usefixtures("as_installed")

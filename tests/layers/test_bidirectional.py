@@ -12,7 +12,7 @@ B, T, J, D, E, K = 2, 7, 5, 11, 13, 17
 EMPTY = torch.zeros(())
 
 
-def flow_by_loops(weight: Tensor, context: Tensor, question: Tensor) -> Tensor:
+def attend_in_loops(weight: Tensor, context: Tensor, question: Tensor) -> Tensor:
     """Seo et al. 2017, eq. 1-2, a word at a time."""
     similar = torch.stack([torch.stack([weight @ torch.cat([h, u, h * u]) for u in question]) for h in context])
     peaks = similar.amax(1).softmax(0)
@@ -30,7 +30,7 @@ def test_flow_is_the_formula() -> None:
     context, question = torch.randn(B, T, D).double(), torch.randn(B, J, D).double()
     output = layer(context, question)
     for b in range(B):
-        expected = flow_by_loops(layer.score.weight.flatten(), context[b], question[b])
+        expected = attend_in_loops(layer.score.weight.flatten(), context[b], question[b])
         torch.testing.assert_close(output[b], expected)
 
 

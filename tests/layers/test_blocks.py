@@ -69,7 +69,7 @@ def test_the_decoder_block_is_that_of_torch(residual: type[Residual], first: boo
     torch.testing.assert_close(output, expected)
 
 
-def decoder(residual: type[Residual], rotary: Rotary | None, groups: int) -> DecoderBlock:
+def build_decoder(residual: type[Residual], rotary: Rotary | None, groups: int) -> DecoderBlock:
     own = Attention(SIZE, heads=H, groups=groups, rotary=rotary, mechanism=Mechanism(Gaussian()))
     source = Attention(SIZE, heads=H, source=W, mechanism=Mechanism(normalizer=Sparsemax()))
     forward = FeedForward(SIZE, HIDDEN, activation=nn.GELU())
@@ -80,7 +80,7 @@ def decoder(residual: type[Residual], rotary: Rotary | None, groups: int) -> Dec
 @pytest.mark.parametrize("rotary", [None, Rotary(D)])
 @pytest.mark.parametrize("groups", [1, H])
 def test_stepping_is_the_whole(residual: type[Residual], rotary: Rotary | None, groups: int) -> None:
-    block = decoder(residual, rotary, groups)
+    block = build_decoder(residual, rotary, groups)
     x, source = torch.randn(B, L, SIZE).double(), torch.randn(B, S, W).double()
     begin = block.begin(source, mask=Lengths(torch.tensor([S, 0])))
     whole = block(x, begin)
@@ -96,7 +96,7 @@ def test_stepping_is_the_whole(residual: type[Residual], rotary: Rotary | None, 
 
 
 def test_a_beam_reorders_the_state() -> None:
-    block = decoder(PreNorm, None, H)
+    block = build_decoder(PreNorm, None, H)
     x, source = torch.randn(B, L, SIZE).double(), torch.randn(B, S, W).double()
     state = block(x[:, :3], block.begin(source, mask=Lengths(torch.tensor([S, 2])))).state
     index = torch.tensor([1, 0, 1])
@@ -124,7 +124,7 @@ def test_padding_never_leaks(residual: type[Residual], poison: float) -> None:
 
 
 def test_the_decoder_survives_an_empty_source_and_a_padded_target() -> None:
-    block = decoder(PreNorm, None, H)
+    block = build_decoder(PreNorm, None, H)
     x, source = torch.randn(B, L, SIZE).double(), torch.randn(B, S, W).double()
     source[1], x[0, 3:] = float("nan"), float("nan")
     decoded = block(x, block.begin(source, mask=Lengths(torch.tensor([S, 0]))), real=Lengths(torch.tensor([3, L])))
@@ -171,7 +171,7 @@ def test_a_block_without_heads_or_attention_says_what_to_write() -> None:
 
 
 def test_the_mask_of_a_decoder_block_is_joined_with_the_causal_one_and_steps_agree() -> None:
-    block = decoder(PreNorm, None, H)
+    block = build_decoder(PreNorm, None, H)
     x, source = torch.randn(B, L, SIZE).double(), torch.randn(B, S, W).double()
     whole = block(x, source, mask=Window(before=2, after=9))
     seen = whole.own.dense() > 0

@@ -24,19 +24,19 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-def built(**options: Any) -> nn.MultiheadAttention:
+def build_multihead(**options: Any) -> nn.MultiheadAttention:
     module = nn.MultiheadAttention(SIZE, H, **{"batch_first": True, **options}).double()
     for parameter in module.parameters():  # biases start at zero, which would hide a lost one
         nn.init.normal_(parameter, std=0.2)
     return module
 
 
-def inputs(module: nn.MultiheadAttention) -> list[Tensor]:
+def draw_inputs(module: nn.MultiheadAttention) -> list[Tensor]:
     shapes = [(B, L, SIZE), (B, S, module.kdim), (B, S, module.vdim)]
     return [torch.randn(*shape).double().requires_grad_() for shape in shapes]
 
 
-def theirs(module: nn.MultiheadAttention, tensors: list[Tensor], **masks: Any) -> Tensor:
+def attend_by_torch(module: nn.MultiheadAttention, tensors: list[Tensor], **masks: Any) -> Tensor:
     given = tensors if module.batch_first else [tensor.transpose(0, 1) for tensor in tensors]
     output: Tensor = module(*given, need_weights=False, **masks)[0]
     return output if module.batch_first else output.transpose(0, 1)
@@ -59,9 +59,9 @@ def own_gradients(layer: Attention) -> list[Tensor]:
 @pytest.mark.parametrize("masked", ["full", "causal", "attn_mask", "key_padding_mask", "both"])
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_numbers_and_gradients_are_those_of_torch(options: dict[str, Any], masked: str) -> None:
-    module = built(**options)
+    module = build_multihead(**options)
     layer = Attention.from_torch(module)
-    tensors = inputs(module)
+    tensors = draw_inputs(module)
     drop = torch.rand(L, S) < 0.3
     drop[:, 0] = False
     padded = torch.tensor([[False] * S, [False] * 4 + [True] * 3])
@@ -74,7 +74,7 @@ def test_numbers_and_gradients_are_those_of_torch(options: dict[str, Any], maske
         "both": ({"attn_mask": drop, "key_padding_mask": padded}, Mask.drop(drop), Mask.drop(padded[:, None])),
     }
     named, mask, real = masks[masked]
-    expected = theirs(module, tensors, **named)
+    expected = attend_by_torch(module, tensors, **named)
     query, source, content = tensors
     output = layer(query, layer.remember(source, content, mask=real), mask=mask)
     torch.testing.assert_close(output, expected, rtol=1e-10, atol=1e-10)
@@ -84,17 +84,17 @@ def test_numbers_and_gradients_are_those_of_torch(options: dict[str, Any], maske
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_parameter_gradients_are_those_of_torch(options: dict[str, Any]) -> None:
-    module = built(**options)
+    module = build_multihead(**options)
     layer = Attention.from_torch(module)
-    tensors = inputs(module)
-    theirs(module, tensors).sin().sum().backward()
+    tensors = draw_inputs(module)
+    attend_by_torch(module, tensors).sin().sum().backward()
     layer(tensors[0], layer.remember(*tensors[1:])).sin().sum().backward()
     for own, parameter in zip(own_gradients(layer), module.parameters(), strict=True):
         torch.testing.assert_close(own, parameter.grad)
 
 
 def test_self_attention_of_torch_is_within() -> None:
-    module = built()
+    module = build_multihead()
     layer = Attention.from_torch(module)
     x = torch.randn(B, L, SIZE).double().requires_grad_()
     expected = module(x, x, x, need_weights=False)[0]
@@ -108,16 +108,16 @@ def test_self_attention_of_torch_is_within() -> None:
 
 
 def test_weights_are_those_of_torch() -> None:
-    module = built()
+    module = build_multihead()
     layer = Attention.from_torch(module)
-    query, source, content = inputs(module)
+    query, source, content = draw_inputs(module)
     _, weights = module(query, source, content, average_attn_weights=False)
     torch.testing.assert_close(layer.attend(query, layer.remember(source, content)).weights.dense(), weights)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_there_and_back(options: dict[str, Any]) -> None:
-    module = built(**options, dropout=0.25).eval()
+    module = build_multihead(**options, dropout=0.25).eval()
     back = Attention.from_torch(module).to_torch()
     assert (back.dropout, back.training, back.batch_first) == (0.25, False, True)
     assert list(back.state_dict()) == list(module.state_dict())
@@ -137,7 +137,7 @@ def test_a_layer_of_ours_goes_to_torch() -> None:
 
 
 def test_the_copy_is_a_copy() -> None:
-    module = built()
+    module = build_multihead()
     layer = Attention.from_torch(module)
     with torch.no_grad():
         module.in_proj_weight.zero_()
@@ -146,10 +146,10 @@ def test_the_copy_is_a_copy() -> None:
 
 MESSAGES = {
     "add_bias_kv: got True, expected False; fix: append that key and value with Memory.append": lambda: (
-        Attention.from_torch(built(add_bias_kv=True))
+        Attention.from_torch(build_multihead(add_bias_kv=True))
     ),
     "add_zero_attn: got True, expected False; fix: append that key and value with Memory.append": lambda: (
-        Attention.from_torch(built(add_zero_attn=True))
+        Attention.from_torch(build_multihead(add_zero_attn=True))
     ),
     "mechanism: got Dot, Softmax, Soft, expected scaled dot product and softmax, all that torch's module has; "
     "fix: keep it in regard": lambda: Attention(SIZE, mechanism=Mechanism(Dot())).to_torch(),

@@ -17,7 +17,7 @@ from regard.layers.gated import GatedState
 B, K, T, D, N, OUT, STEPS = 2, 3, 7, 5, 11, 13, 4
 
 
-def built(**options: object) -> GatedHeads:
+def build_heads(**options: object) -> GatedHeads:
     return GatedHeads(D, OUT, heads=K, hidden=N, positions=T, steps=STEPS, **options).double()  # type: ignore[arg-type]
 
 
@@ -47,7 +47,7 @@ def one_sample(layer: GatedHeads, x: Tensor) -> tuple[Tensor, list[Tensor]]:
 
 
 def test_glimpses_are_the_formulas() -> None:
-    layer, x = built(), torch.randn(B, T, D).double()
+    layer, x = build_heads(), torch.randn(B, T, D).double()
     gated = layer(x)
     assert gated.output.shape == (B, OUT)
     assert gated.weights.shape == (B, STEPS, K, T)
@@ -60,7 +60,7 @@ def test_glimpses_are_the_formulas() -> None:
 
 def test_state_is_explicit() -> None:
     """Two glimpses and two more are four."""
-    layer, x = built(), torch.randn(B, T, D).double()
+    layer, x = build_heads(), torch.randn(B, T, D).double()
     source = layer.remember(x)
     state = layer.begin(source)
     for _ in range(2):
@@ -77,7 +77,7 @@ def test_state_is_explicit() -> None:
 
 @pytest.mark.parametrize("poison", [float("nan"), float("inf")])
 def test_padding_does_not_matter_and_nothing_is_nothing(poison: float) -> None:
-    layer, x = built(), torch.randn(B, T, D).double()
+    layer, x = build_heads(), torch.randn(B, T, D).double()
     dirty = x.clone()
     dirty[0, 4:] = dirty[1] = poison
     gated, short = layer(dirty, mask=Lengths(torch.tensor([4, 0]))), layer(x[:1, :4])
@@ -91,7 +91,7 @@ def test_padding_does_not_matter_and_nothing_is_nothing(poison: float) -> None:
 
 
 def test_gradient_reaches_every_parameter() -> None:
-    layer = built()
+    layer = build_heads()
     layer(torch.randn(B, T, D).double()).output.square().sum().backward()
     for name, parameter in layer.named_parameters():
         assert parameter.grad is not None, name
@@ -99,7 +99,7 @@ def test_gradient_reaches_every_parameter() -> None:
 
 
 def test_sparse_glimpses() -> None:
-    layer = built(mechanism=Mechanism(Additive.projected(N, heads=K), normalizer=Sparsemax()))
+    layer = build_heads(mechanism=Mechanism(Additive.projected(N, heads=K), normalizer=Sparsemax()))
     weights = layer(10 * torch.randn(B, T, D).double()).weights
     torch.testing.assert_close(weights.sum(-1), torch.ones(B, STEPS, K).double())
     assert (weights == 0).any()
@@ -126,7 +126,7 @@ def test_it_learns_to_find_the_marked_position() -> None:
 
 def test_messages() -> None:
     with pytest.raises(InputError) as caught:
-        built()(torch.randn(B, T + 1, D).double(), mask=Full())
+        build_heads()(torch.randn(B, T + 1, D).double(), mask=Full())
     expected = "source: got 8 positions, expected at most positions=7; fix: build the layer with positions=8"
     assert str(caught.value) == expected
     with pytest.raises(InputError) as caught:

@@ -12,14 +12,14 @@ from regard.layers import Hops, Mechanism, Memory
 B, L, S, D, N = 2, 3, 7, 11, 5
 
 
-def some() -> tuple[torch.Tensor, Memory]:
+def draw_memory() -> tuple[torch.Tensor, Memory]:
     return torch.randn(B, L, D).double(), Memory(torch.randn(B, S, D).double(), torch.randn(B, S, D).double())
 
 
 def test_hops_are_the_formula() -> None:
     """Miller et al. 2016, eq. 1-3."""
     layer = Hops.linear(D, hops=N).double()
-    query, memory = some()
+    query, memory = draw_memory()
     hopped = layer(query, memory)
     for b in range(B):
         for i in range(L):
@@ -33,7 +33,7 @@ def test_hops_are_the_formula() -> None:
 
 def test_identity_updates_are_end_to_end_memory_networks() -> None:
     """Sukhbaatar et al. 2015, eq. 4: u + o."""
-    query, memory = some()
+    query, memory = draw_memory()
     other = Memory(torch.randn(B, S, D).double(), torch.randn(B, S, D).double())
     hopped = Hops([nn.Identity(), nn.Identity()])(query, [memory, other])
     first = query + (query @ memory.key.transpose(1, 2)).softmax(-1) @ memory.value
@@ -43,7 +43,7 @@ def test_identity_updates_are_end_to_end_memory_networks() -> None:
 
 def test_padding_does_not_matter_and_an_empty_memory_answers_zero() -> None:
     layer = Hops.linear(D, hops=N).double()
-    query, memory = some()
+    query, memory = draw_memory()
     memory.key[0, 4:], memory.value[0, 4:], memory.key[1], memory.value[1] = (float("nan"),) * 4
     hopped = layer(query, Memory(memory.key, memory.value, Lengths(torch.tensor([4, 0]))))
     short = layer(query[:1], Memory(memory.key[:1, :4], memory.value[:1, :4]))
@@ -54,14 +54,14 @@ def test_padding_does_not_matter_and_an_empty_memory_answers_zero() -> None:
 
 
 def test_sparse_hops() -> None:
-    query, memory = some()
+    query, memory = draw_memory()
     hopped = Hops.linear(D, mechanism=Mechanism(normalizer=Sparsemax())).double()(query, memory)
     assert len(hopped.hops) == 3
     assert all((hop.weights.dense() == 0).any() for hop in hopped.hops)
 
 
 def test_messages() -> None:
-    query, memory = some()
+    query, memory = draw_memory()
     with pytest.raises(InputError) as caught:
         Hops([nn.Identity()])(query, [memory, memory])
     expected = (

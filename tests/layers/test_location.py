@@ -20,14 +20,14 @@ from regard.layers import (
 B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
 
 
-def bahdanau() -> Attention:
+def build_bahdanau() -> Attention:
     parts = Projections(query=nn.Linear(E, D, bias=False), key=nn.Linear(E, D))
     return Attention(parts, mechanism=Mechanism(Additive.projected(D))).double()
 
 
 def test_location_features_are_the_formula() -> None:
     """Chorowski et al. 2015, eq. 8-9: f = F * α, then v tanh(W s + V h + U f + b)."""
-    layer, location = bahdanau(), LocationFeatures(D, channels=2, width=3).double()
+    layer, location = build_bahdanau(), LocationFeatures(D, channels=2, width=3).double()
     query, source = torch.randn(B, 1, E).double(), torch.randn(B, S, E).double()
     memory, previous = layer.remember(source), torch.rand(B, 1, S).double()
     weights = layer.attend(query, location(memory, previous)).weights.dense()[:, 0, 0]
@@ -43,7 +43,7 @@ def test_location_features_are_the_formula() -> None:
 
 def test_coverage_is_the_formula() -> None:
     """See et al. 2017, eq. 10-11, over several steps."""
-    layer, coverage = bahdanau(), Coverage(D).double()
+    layer, coverage = build_bahdanau(), Coverage(D).double()
     query, source = torch.randn(B, L, E).double(), torch.randn(B, S, E).double()
     memory, parts, score = layer.remember(source), layer.projections, layer.mechanism.score
     seen, covered = build_initial_weights(memory), torch.zeros(B, S).double()
@@ -58,7 +58,7 @@ def test_coverage_is_the_formula() -> None:
 @pytest.mark.parametrize("kind", [Coverage, LocationFeatures])
 def test_it_is_fed_and_trained(kind: type[nn.Module]) -> None:
     """OpenNMT-py and eole build a coverage layer that nothing is ever fed to."""
-    layer, memory_term = bahdanau(), kind(D).double()
+    layer, memory_term = build_bahdanau(), kind(D).double()
     query, memory = torch.randn(B, 1, E).double(), layer.remember(torch.randn(B, S, E).double())
     start = build_initial_weights(memory)
     assert torch.equal(memory_term(memory, start).key, memory.key)
@@ -73,7 +73,7 @@ def test_it_is_fed_and_trained(kind: type[nn.Module]) -> None:
 
 @pytest.mark.parametrize("kind", [Coverage, LocationFeatures])
 def test_padding_does_not_matter(kind: type[nn.Module]) -> None:
-    layer, term = bahdanau(), kind(D).double()
+    layer, term = build_bahdanau(), kind(D).double()
     query, source = torch.randn(B, L, E).double(), torch.randn(B, S, E).double()
     dirty = source.clone()
     dirty[0, 4:] = dirty[1] = float("nan")

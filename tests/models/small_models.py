@@ -89,13 +89,13 @@ def make(name: str) -> EncoderDecoder[Any]:
     return model
 
 
-def sources() -> Tensor:
+def draw_sources() -> Tensor:
     return torch.randint(W, (B, S), generator=torch.Generator().manual_seed(3))
 
 
-def targets() -> Tensor:
+def draw_targets() -> Tensor:
     return torch.randint(V, (B, T), generator=torch.Generator().manual_seed(4))
 
 
-def encoded_by(model: EncoderDecoder[Any]) -> EncoderOutput:
-    return model.encode(sources(), LENGTHS)
+def encode_sources(model: EncoderDecoder[Any]) -> EncoderOutput:
+    return model.encode(draw_sources(), LENGTHS)

@@ -3,14 +3,14 @@
 from typing import Any
 
 import torch
-from small_models import LENGTHS, B, S, T, V, encoded_by, sources, targets
+from small_models import LENGTHS, B, S, T, V, draw_sources, draw_targets, encode_sources
 from torch import Tensor
 
 from regard.models import Decoder, EncoderDecoder, EncoderOutput, select
 from regard.models.interface import TeacherForcingOutput
 
 
-def stepwise(decoder: Decoder[Any], tokens: Tensor, encoded: EncoderOutput) -> tuple[Tensor, Tensor | None]:
+def decode_stepwise(decoder: Decoder[Any], tokens: Tensor, encoded: EncoderOutput) -> tuple[Tensor, Tensor | None]:
     """The definition: begin, then one step after another."""
     state, logits, weights = decoder.begin(encoded), [], []
     for token in tokens.unbind(1):
@@ -27,8 +27,8 @@ def close(left: Tensor, right: Tensor) -> None:
 
 
 def test_teacher_forcing_is_stepping(model: EncoderDecoder[Any]) -> None:
-    encoded, tokens = encoded_by(model), targets()
-    logits, weights = stepwise(model.decoder, tokens, encoded)
+    encoded, tokens = encode_sources(model), draw_targets()
+    logits, weights = decode_stepwise(model.decoder, tokens, encoded)
     assert logits.shape == (B, T, V)
     close(model.decoder(tokens, encoded), logits)
     taught = model.decoder.teacher_force(tokens, encoded)
@@ -40,49 +40,49 @@ def test_teacher_forcing_is_stepping(model: EncoderDecoder[Any]) -> None:
 
 def test_teacher_forcing_is_stepping_without_gradients(model: EncoderDecoder[Any]) -> None:
     """Then caches grow in place."""
-    encoded, tokens = encoded_by(model), targets()
+    encoded, tokens = encode_sources(model), draw_targets()
     with torch.no_grad():
-        close(model.decoder(tokens, encoded), stepwise(model.decoder, tokens, encoded)[0])
+        close(model.decoder(tokens, encoded), decode_stepwise(model.decoder, tokens, encoded)[0])
 
 
 def test_the_scan_is_the_definition(model: EncoderDecoder[Any]) -> None:
-    encoded, tokens = encoded_by(model), targets()
+    encoded, tokens = encode_sources(model), draw_targets()
     scanned: TeacherForcingOutput = Decoder.teacher_force(model.decoder, tokens, encoded)
     close(model.decoder.teacher_force(tokens, encoded).vectors, scanned.vectors)
 
 
 def test_no_weight_falls_on_padding(model: EncoderDecoder[Any]) -> None:
-    weights = model.decoder.teacher_force(targets(), encoded_by(model)).weights
+    weights = model.decoder.teacher_force(draw_targets(), encode_sources(model)).weights
     if weights is not None:
         padded = torch.arange(S) >= LENGTHS[:, None]
         assert not weights.dense()[padded[:, None].expand(B, T, S)].any()
 
 
 def test_padding_changes_nothing(model: EncoderDecoder[Any]) -> None:
-    encoded, tokens = encoded_by(model), targets()
-    noisy = torch.where(torch.arange(S) < LENGTHS[:, None], sources(), 1 + (sources() % 5))
+    encoded, tokens = encode_sources(model), draw_targets()
+    noisy = torch.where(torch.arange(S) < LENGTHS[:, None], draw_sources(), 1 + (draw_sources() % 5))
     close(model(noisy, LENGTHS, tokens), model.decoder(tokens, encoded))
     for row, length in enumerate(LENGTHS.tolist()):
-        alone = model(sources()[row : row + 1, :length], LENGTHS[row : row + 1], tokens[row : row + 1])
+        alone = model(draw_sources()[row : row + 1, :length], LENGTHS[row : row + 1], tokens[row : row + 1])
         close(alone[0], model.decoder(tokens, encoded)[row])
 
 
 def test_no_step_sees_a_later_token(model: EncoderDecoder[Any]) -> None:
-    encoded, tokens = encoded_by(model), targets()
+    encoded, tokens = encode_sources(model), draw_targets()
     later = tokens.clone()
     later[:, 3:] = (later[:, 3:] + 1) % V
     close(model.decoder(tokens, encoded)[:, :3], model.decoder(later, encoded)[:, :3])
 
 
 def test_the_order_of_a_batch_changes_nothing(model: EncoderDecoder[Any]) -> None:
-    order, tokens = torch.tensor([2, 0, 1]), targets()
-    whole = model(sources(), LENGTHS, tokens)
-    close(model(sources()[order], LENGTHS[order], tokens[order]), whole[order])
+    order, tokens = torch.tensor([2, 0, 1]), draw_targets()
+    whole = model(draw_sources(), LENGTHS, tokens)
+    close(model(draw_sources()[order], LENGTHS[order], tokens[order]), whole[order])
 
 
 def test_selected_hypotheses_go_on_as_if_alone(model: EncoderDecoder[Any]) -> None:
     """Rows are copied, reordered, dropped and brought together as beam search does; each keeps its own past."""
-    encoded, decoder = encoded_by(model), model.decoder
+    encoded, decoder = encode_sources(model), model.decoder
     generator = torch.Generator().manual_seed(11)
     moves = [
         torch.arange(B).repeat_interleave(3),  # every sentence branches
@@ -105,7 +105,7 @@ def test_selected_hypotheses_go_on_as_if_alone(model: EncoderDecoder[Any]) -> No
 
 def test_a_state_can_be_gone_on_from_twice(model: EncoderDecoder[Any]) -> None:
     """States are values: a second continuation sees nothing of the first."""
-    encoded, tokens, decoder = encoded_by(model), targets(), model.decoder
+    encoded, tokens, decoder = encode_sources(model), draw_targets(), model.decoder
     with torch.no_grad():
         before = decoder.step(tokens[:, 0], decoder.begin(encoded)).state
         first = decoder.step(tokens[:, 1], before)
@@ -117,16 +117,16 @@ def test_a_state_can_be_gone_on_from_twice(model: EncoderDecoder[Any]) -> None:
 
 def test_an_empty_source_gives_finite_scores(model: EncoderDecoder[Any]) -> None:
     lengths = torch.tensor([7, 0, 5])
-    logits = model(sources(), lengths, targets())
+    logits = model(draw_sources(), lengths, draw_targets())
     assert logits.isfinite().all()
-    close(logits[0], model(sources(), LENGTHS, targets())[0])
+    close(logits[0], model(draw_sources(), LENGTHS, draw_targets())[0])
 
 
 def test_every_parameter_learns(name: str, model: EncoderDecoder[Any]) -> None:
     """But the keys that Luong's location score does not look at."""
     model.train()
-    target = torch.cat([targets(), targets()[:, :1]], 1)
-    model.loss(sources(), LENGTHS, target, torch.tensor([T + 1, 3, 4]), smoothing=0.1).total.backward()
+    target = torch.cat([draw_targets(), draw_targets()[:, :1]], 1)
+    model.loss(draw_sources(), LENGTHS, target, torch.tensor([T + 1, 3, 4]), smoothing=0.1).total.backward()
     idle = [part for part, parameter in model.named_parameters() if parameter.grad is None]
     assert not [part for part in idle if not (name == "transformer-location" and ".key." in part)], idle
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters() if parameter.grad is not None)
@@ -134,7 +134,7 @@ def test_every_parameter_learns(name: str, model: EncoderDecoder[Any]) -> None:
 
 def test_lengths_change_nothing_but_what_is_behind_them(model: EncoderDecoder[Any]) -> None:
     """Sentences that have ended are left out of later steps; gradients flow as if they were not."""
-    encoded, tokens, lengths = encoded_by(model), targets(), torch.arange(1, B + 1)
+    encoded, tokens, lengths = encode_sources(model), draw_targets(), torch.arange(1, B + 1)
     real = torch.arange(T) < lengths[:, None]
     whole, short = (model.decoder.teacher_force(tokens, encoded, given) for given in (None, lengths))
     close(short.vectors[real], whole.vectors[real])

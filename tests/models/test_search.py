@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from small_models import CONFIGS, LENGTHS, B, S, V, W, encoded_by, make, sources
+from small_models import CONFIGS, LENGTHS, B, S, V, W, draw_sources, encode_sources, make
 from torch import Tensor
 
 from regard.errors import InputError
@@ -34,7 +34,7 @@ def _without_gradients() -> Iterator[None]:
         yield
 
 
-def rescored(
+def rescore(
     model: EncoderDecoder[Any], encoded: EncoderOutput, rows: list[int], targets: list[tuple[int, ...]]
 ) -> tuple[list[float], Tensor | None]:
     """The log-probabilities of complete targets by teacher forcing, and where their steps looked."""
@@ -51,7 +51,7 @@ def rescored(
 def check(model: EncoderDecoder[Any], encoded: EncoderOutput, lengths: Tensor, found: list[list[Hypothesis]]) -> None:
     """Probabilities and weights are those of teacher forcing."""
     rows = [row for row, own in enumerate(found) for _ in own]
-    log_probs, weights = rescored(model, encoded, rows, [one.tokens for one in flat(found)])
+    log_probs, weights = rescore(model, encoded, rows, [one.tokens for one in flat(found)])
     assert [one.log_prob for one in flat(found)] == pytest.approx(log_probs, abs=1e-9)
     for place, (row, one) in enumerate(zip(rows, flat(found), strict=True)):
         assert (one.weights is None) == (weights is None)
@@ -74,13 +74,13 @@ def few_words(name: str) -> EncoderDecoder[Any]:
     return model
 
 
-def all_targets(limit: int) -> list[tuple[int, ...]]:
+def list_all_targets(limit: int) -> list[tuple[int, ...]]:
     words = [token for token in range(FEW) if token not in (MARKS.begin, MARKS.end, *MARKS.never)]
     return [target for length in range(limit + 1) for target in itertools.product(words, repeat=length)]
 
 
 def test_scores_are_those_of_teacher_forcing(model: EncoderDecoder[Any]) -> None:
-    encoded = encoded_by(model)
+    encoded = encode_sources(model)
     found = beam_search(model.decoder, encoded, MARKS, 5, options=BeamOptions(width=3, best=3), attention=True)
     assert [len(own) for own in found] == [3] * B
     assert [one.score for one in flat(found)] == [one.log_prob for one in flat(found)]
@@ -88,7 +88,7 @@ def test_scores_are_those_of_teacher_forcing(model: EncoderDecoder[Any]) -> None
 
 
 def test_greedy_is_the_argmax_of_teacher_forcing(model: EncoderDecoder[Any]) -> None:
-    encoded, limit = encoded_by(model), 5
+    encoded, limit = encode_sources(model), 5
     found = greedy_search(model.decoder, encoded, MARKS, limit, attention=True)
     check(model, encoded, LENGTHS, [[one] for one in found])
     for row, one in enumerate(found):
@@ -101,7 +101,7 @@ def test_greedy_is_the_argmax_of_teacher_forcing(model: EncoderDecoder[Any]) -> 
 
 
 def test_a_beam_of_one_is_greedy(model: EncoderDecoder[Any]) -> None:
-    encoded = encoded_by(model)
+    encoded = encode_sources(model)
     alone = beam_search(model.decoder, encoded, MARKS, 5, options=BeamOptions(width=1))
     best = greedy_search(model.decoder, encoded, MARKS, 5)
     assert [own[0].tokens for own in alone] == [one.tokens for one in best]
@@ -121,11 +121,11 @@ def test_a_beam_of_one_is_greedy(model: EncoderDecoder[Any]) -> None:
 )
 def test_a_wide_beam_is_exhaustive_search(name: str, scoring: HypothesisScorer) -> None:
     model = few_words(name)
-    encoded, best = encoded_by(model), 4
-    targets = all_targets(LIMIT)
+    encoded, best = encode_sources(model), 4
+    targets = list_all_targets(LIMIT)
     found = beam_search(model.decoder, encoded, MARKS, LIMIT, options=BeamOptions(len(targets), best, scoring=scoring))
     for row, own in enumerate(found):
-        log_probs, weights = rescored(model, encoded, [row] * len(targets), targets)
+        log_probs, weights = rescore(model, encoded, [row] * len(targets), targets)
         scored = []
         for place, target in enumerate(targets):
             looked = None if weights is None else weights[place, : len(target) + 1, : LENGTHS[row]]
@@ -152,7 +152,7 @@ def score(log_prob: float, steps: int, weights: Tensor | None, scoring: Hypothes
 )
 def test_the_exact_stop_changes_nothing(monkeypatch: pytest.MonkeyPatch, name: str, scoring: HypothesisScorer) -> None:
     model = few_words(name)
-    encoded, plan = encoded_by(model), BeamOptions(width=3, best=2, scoring=scoring)
+    encoded, plan = encode_sources(model), BeamOptions(width=3, best=2, scoring=scoring)
     early = beam_search(model.decoder, encoded, MARKS, 12, options=plan)
     monkeypatch.setattr(
         HypothesisScorer, "bound_score", lambda self, log_probs, limits: torch.full_like(log_probs, float("inf"))
@@ -169,13 +169,13 @@ def test_the_exact_stop_is_early(name: str) -> None:
     model.decoder.output.bias[MARKS.end] += 3.0
     plain = model.decoder.advance
 
-    def counted(*arguments: Any) -> Any:
+    def count_calls(*arguments: Any) -> Any:
         nonlocal calls
         calls += 1
         return plain(*arguments)
 
-    model.decoder.advance = counted  # type: ignore[method-assign]
-    beam_search(model.decoder, encoded_by(model), MARKS, 500, options=BeamOptions(width=2))
+    model.decoder.advance = count_calls  # type: ignore[method-assign]
+    beam_search(model.decoder, encode_sources(model), MARKS, 500, options=BeamOptions(width=2))
     assert 0 < calls < 100
 
 
@@ -188,14 +188,14 @@ def test_batch_and_padding_change_nothing(name: str, stop: Any) -> None:
         BeamOptions(width=3, best=2, stop=stop, scoring=HypothesisScorer(length_penalty=0.6)),
         torch.tensor([6, 2, 4]),
     )
-    whole = beam_search(model.decoder, encoded_by(model), MARKS, limit, options=plan, attention=True)
+    whole = beam_search(model.decoder, encode_sources(model), MARKS, limit, options=plan, attention=True)
     order = torch.tensor([2, 1])
-    encoded = model.encode(sources()[order, :5], LENGTHS[order])
+    encoded = model.encode(draw_sources()[order, :5], LENGTHS[order])
     moved = beam_search(model.decoder, encoded, MARKS, limit[order], options=plan, attention=True)
-    alike(moved, [whole[row] for row in order.tolist()])
+    check_alike(moved, [whole[row] for row in order.tolist()])
 
 
-def full_by_hand(
+def search_full_by_hand(
     model: EncoderDecoder[Any], encoded: EncoderOutput, row: int, limit: int, plan: BeamOptions
 ) -> list[tuple[int, ...]]:
     """The definition of `stop="full"` with lists: endings are collected until there are as many as the beam is wide."""
@@ -221,13 +221,13 @@ def full_by_hand(
 @pytest.mark.parametrize("name", ["bahdanau", "transformer"])
 def test_a_full_beam_ends_when_as_many_have_ended_as_it_is_wide(name: str, width: int) -> None:
     model, limit = few_words(name), 7
-    encoded = encoded_by(model)
+    encoded = encode_sources(model)
     plan = BeamOptions(width=width, best=width, stop="full", scoring=HypothesisScorer("average", length_penalty=1.0))
     late = BeamOptions(width=width, best=width, scoring=plan.scoring)
     differ = 0
     for _ in range(3):  # from endings at once to endings at the limit, where stopping late finds the same ones
         found = beam_search(model.decoder, encoded, MARKS, limit, options=plan)
-        expected = [full_by_hand(model, encoded, row, limit, plan) for row in range(B)]
+        expected = [search_full_by_hand(model, encoded, row, limit, plan) for row in range(B)]
         assert [[one.tokens for one in own] for own in found] == expected
         later = beam_search(model.decoder, encoded, MARKS, limit, options=late)
         differ += [[one.tokens for one in own] for own in later] != expected
@@ -235,7 +235,7 @@ def test_a_full_beam_ends_when_as_many_have_ended_as_it_is_wide(name: str, width
     assert differ >= 2
 
 
-def alike(left: list[list[Hypothesis]], right: list[list[Hypothesis]]) -> None:
+def check_alike(left: list[list[Hypothesis]], right: list[list[Hypothesis]]) -> None:
     for one, other in zip(flat(left), flat(right), strict=True):
         assert one.tokens == other.tokens
         assert one.score == pytest.approx(other.score, abs=1e-9)
@@ -244,7 +244,7 @@ def alike(left: list[list[Hypothesis]], right: list[list[Hypothesis]]) -> None:
             torch.testing.assert_close(one.weights, other.weights, rtol=0, atol=1e-9)
 
 
-def stepped_by_hand(
+def search_by_hand(
     model: EncoderDecoder[Any], encoded: EncoderOutput, plan: BeamOptions, limit: int
 ) -> tuple[list[tuple[float, tuple[int, ...]]], int]:
     """Beam search of one sentence with lists, that stops when `width` hypotheses are complete; and its steps."""
@@ -277,10 +277,10 @@ def test_a_full_beam_stops_when_as_many_are_complete_as_it_is_wide(width: int) -
         return advance(*arguments)
 
     model.decoder.advance = count  # type: ignore[method-assign]
-    whole = encoded_by(model)
+    whole = encode_sources(model)
     for row in range(B):
         encoded = EncoderOutput(*(None if part is None else part[row : row + 1] for part in whole))
-        expected, steps = stepped_by_hand(model, encoded, plan, limit)
+        expected, steps = search_by_hand(model, encoded, plan, limit)
         counted[0] = 0
         found = beam_search(model.decoder, encoded, MARKS, limit, options=plan)[0]
         assert counted[0] == steps
@@ -303,13 +303,13 @@ def test_many_sentences_of_many_lengths(name: str) -> None:
     assert all(len(one.tokens) <= limit[row] for row, own in enumerate(found) for one in own)
     last = slice(count - 1, count)
     alone = model.encode(source[last, : lengths[-1]], lengths[last])
-    alike(beam_search(model.decoder, alone, MARKS, limit[last], options=plan, attention=True), [found[-1]])
+    check_alike(beam_search(model.decoder, alone, MARKS, limit[last], options=plan, attention=True), [found[-1]])
 
 
 def test_what_must_not_be_said_is_not_said() -> None:
     model = make("transformer")
     model.decoder.output.bias[[0, 1]] += 50.0
-    encoded = encoded_by(model)
+    encoded = encode_sources(model)
     found = [*flat(beam_search(model.decoder, encoded, MARKS, 5)), *greedy_search(model.decoder, encoded, MARKS, 5)]
     found += flat(sample(model.decoder, encoded, MARKS, 5, options=SamplingOptions(count=3)))
     assert not {token for one in found for token in one.tokens} & {0, 1, MARKS.end}
@@ -318,7 +318,7 @@ def test_what_must_not_be_said_is_not_said() -> None:
 def test_samples_follow_the_distribution() -> None:
     """Of many draws of the first token, each has its share, and only the best are drawn where that is asked."""
     model, count = make("transformer"), 500
-    encoded = encoded_by(model)
+    encoded = encode_sources(model)
     first = model.decoder(torch.full((B, 1), MARKS.begin), encoded)[:, 0]
     for temperature, top in ((1.0, 0), (0.5, 0), (1.3, 4)):
         plan = SamplingOptions(temperature, top, count, seed=3)
@@ -336,20 +336,20 @@ def test_samples_follow_the_distribution() -> None:
 
 
 def test_samples_have_their_own_probability_and_do_not_depend_on_the_batch(model: EncoderDecoder[Any]) -> None:
-    encoded, plan = encoded_by(model), SamplingOptions(count=2, seed=9)
+    encoded, plan = encode_sources(model), SamplingOptions(count=2, seed=9)
     names = torch.tensor([12, 5, 70])
     found = sample(model.decoder, encoded, MARKS, 4, options=plan, streams=names, attention=True)
     check(model, encoded, LENGTHS, found)
     order = torch.tensor([1, 2, 0])
-    moved = model.encode(sources()[order], LENGTHS[order])
+    moved = model.encode(draw_sources()[order], LENGTHS[order])
     again = sample(model.decoder, moved, MARKS, 4, options=plan, streams=names[order], attention=True)
-    alike(again, [found[row] for row in order.tolist()])
+    check_alike(again, [found[row] for row in order.tolist()])
     other = sample(model.decoder, encoded, MARKS, 4, options=SamplingOptions(count=2, seed=10), streams=names)
     assert [one.tokens for one in flat(other)] != [one.tokens for one in flat(found)]
 
 
 def test_no_room_means_the_end_at_once(model: EncoderDecoder[Any]) -> None:
-    encoded = encoded_by(model)
+    encoded = encode_sources(model)
     ended = [[one] for one in greedy_search(model.decoder, encoded, MARKS, 0, attention=True)]
     for found in (beam_search(model.decoder, encoded, MARKS, 0, attention=True), ended):
         assert all(one.tokens == () for one in flat(found))
@@ -358,7 +358,7 @@ def test_no_room_means_the_end_at_once(model: EncoderDecoder[Any]) -> None:
 
 def test_an_empty_batch_finds_nothing() -> None:
     model = make("bahdanau")
-    none = EncoderOutput(*(None if part is None else part[:0] for part in encoded_by(model)))
+    none = EncoderOutput(*(None if part is None else part[:0] for part in encode_sources(model)))
     assert beam_search(model.decoder, none, MARKS, 5) == []
     assert greedy_search(model.decoder, none, MARKS, 5) == []
 
@@ -377,7 +377,7 @@ def test_messages() -> None:
     with pytest.raises(InputError, match=r"length: got -1\.0, expected at least 0; fix: use 0 for no length penalty"):
         HypothesisScorer(length_penalty=-1.0)
     with pytest.raises(InputError, match="limit: got -1, expected at least 0; fix: allow some tokens before the end"):
-        beam_search(make("bahdanau").decoder, encoded_by(make("bahdanau")), MARKS, -1)
+        beam_search(make("bahdanau").decoder, encode_sources(make("bahdanau")), MARKS, -1)
 
 
 def test_config_is_a_value() -> None:

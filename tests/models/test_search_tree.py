@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from small_models import encoded_by, make
+from small_models import encode_sources, make
 
 from regard.errors import InputError
 from regard.models import EncoderOutput
@@ -45,7 +45,7 @@ def one_of(encoded: EncoderOutput) -> EncoderOutput:
     return EncoderOutput(*(None if part is None else part[:1] for part in encoded))
 
 
-def searched(model: Any, encoded: EncoderOutput, plan: BeamOptions | SamplingOptions | None) -> list[Hypothesis]:
+def search(model: Any, encoded: EncoderOutput, plan: BeamOptions | SamplingOptions | None) -> list[Hypothesis]:
     if plan is None:
         return greedy_search(model.decoder, encoded, MARKS, 7, attention=True)
     if isinstance(plan, SamplingOptions):
@@ -53,7 +53,7 @@ def searched(model: Any, encoded: EncoderOutput, plan: BeamOptions | SamplingOpt
     return beam_search(model.decoder, encoded, MARKS, 7, options=plan, attention=True)[0]
 
 
-def path(branches: dict[int, Branch], last: Branch) -> list[Branch]:
+def find_path(branches: dict[int, Branch], last: Branch) -> list[Branch]:
     """From the root to a branch."""
     found = [last]
     while found[0].parent != ROOT:
@@ -65,15 +65,15 @@ def path(branches: dict[int, Branch], last: Branch) -> list[Branch]:
 @pytest.mark.parametrize("name", SOME)
 def test_the_branches_that_end_are_what_the_search_returns(name: str, kind: str) -> None:
     model, plan = make(name), PLANS[kind]
-    encoded = one_of(encoded_by(model))
+    encoded = one_of(encode_sources(model))
     grown = [branch for step in iterate_search(model.decoder, encoded, MARKS, 7, options=plan) for branch in step]
     branches = {branch.number: branch for branch in grown}
     assert [branch.number for branch in grown] == list(range(len(grown)))
     ends = [branch for branch in grown if branch.score is not None]
-    expected = searched(model, encoded, plan)
+    expected = search(model, encoded, plan)
     found = sorted(ends, key=lambda branch: -(branch.score or 0.0))[: len(expected)]
     for branch, one in zip(found, sorted(expected, key=lambda one: -one.score), strict=True):
-        way = path(branches, branch)
+        way = find_path(branches, branch)
         assert tuple(step.token for step in way) == (*one.tokens, MARKS.end)
         assert branch.score == pytest.approx(one.score, abs=1e-9)
         assert branch.log_prob == pytest.approx(one.log_prob, abs=1e-9)
@@ -88,13 +88,13 @@ def test_each_step_is_seen_before_the_next_is_computed() -> None:
     model, calls = make("transformer"), 0
     plain = model.decoder.advance
 
-    def counted(*arguments: Any) -> Any:
+    def count_calls(*arguments: Any) -> Any:
         nonlocal calls
         calls += 1
         return plain(*arguments)
 
-    model.decoder.advance = counted  # type: ignore[method-assign]
-    steps = iterate_search(model.decoder, one_of(encoded_by(model)), MARKS, 7, options=BeamOptions(width=2))
+    model.decoder.advance = count_calls  # type: ignore[method-assign]
+    steps = iterate_search(model.decoder, one_of(encode_sources(model)), MARKS, 7, options=BeamOptions(width=2))
     for expected in (1, 2):
         next(steps)
         assert calls == expected
@@ -104,4 +104,4 @@ def test_each_step_is_seen_before_the_next_is_computed() -> None:
 def test_only_one_sentence_is_watched() -> None:
     model = make("bahdanau")
     with pytest.raises(InputError, match="encoded: got 3 sentences, expected one to be watched; fix: watch one after"):
-        next(iterate_search(model.decoder, encoded_by(model), MARKS, 7))
+        next(iterate_search(model.decoder, encode_sources(model), MARKS, 7))

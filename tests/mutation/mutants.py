@@ -49,7 +49,7 @@ def list_mutants(path: str, source: str) -> list[Mutant]:
             before, after = ast.unparse(node), other if isinstance(other, str) else ast.unparse(other)
             changed = splice(source, node, after)
             if before != after and compiles(changed):
-                mutants.append(Mutant(path, node.lineno, kind, *first_difference(source, changed), changed))
+                mutants.append(Mutant(path, node.lineno, kind, *find_first_difference(source, changed), changed))
     return mutants
 
 
@@ -141,7 +141,7 @@ def compiles(source: str) -> bool:
     return True
 
 
-def first_difference(before: str, after: str) -> tuple[str, str]:
+def find_first_difference(before: str, after: str) -> tuple[str, str]:
     """Return the first line that differs, in both versions."""
     pairs = zip(before.splitlines(), after.splitlines(), strict=False)
     first, second = next(pair for pair in pairs if pair[0] != pair[1])

@@ -57,7 +57,7 @@ def library(hook: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def installed(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def installed_folder(library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A process that has asked for nothing yet, beside such a library, with no compiler on its path."""
     folder = tmp_path / "native"
     folder.mkdir()
@@ -84,15 +84,15 @@ def get_processor_widths() -> list[int]:
     return [16] + [32] * wide + [64] * widest
 
 
-def test_the_widest_form_of_this_processor_is_run_without_a_compiler(installed: Path) -> None:
+def test_the_widest_form_of_this_processor_is_run_without_a_compiler(installed_folder: Path) -> None:
     found = native.load_library(build=False)
     assert get_width(found) == get_width(found, "double") == get_processor_widths()[-1]
     assert found is not None
-    assert found.path == installed / packaged.LIBRARY
-    assert not (installed.parent / "cache").exists()
+    assert found.path == installed_folder / packaged.LIBRARY
+    assert not (installed_folder.parent / "cache").exists()
 
 
-def test_every_instruction_set_can_be_asked_for(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_instruction_set_can_be_asked_for(installed_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And none is run that the processor lacks."""
     widths = get_processor_widths()
     for place, name in enumerate(packaged.SETS):
@@ -101,19 +101,19 @@ def test_every_instruction_set_can_be_asked_for(installed: Path, monkeypatch: py
         assert get_width(native.load_library()) == widths[min(place, len(widths) - 1)]
 
 
-def test_who_asks_for_a_compiler_gets_it(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_asks_for_a_compiler_gets_it(installed_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGARD_COMPILER", "no-such-compiler")
     with pytest.warns(RuntimeWarning, match="no-such-compiler was not found"):
         assert native.load_library() is None
 
 
-def test_who_wants_no_kernels_gets_none(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_wants_no_kernels_gets_none(installed_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGARD_COMPILER", "none")
     assert native.load_library() is None
 
 
-def test_a_library_for_another_machine_gives_way_to_the_compiler(installed: Path) -> None:
-    (installed / packaged.LIBRARY).write_bytes(b"\x7fELF of another kind")
+def test_a_library_for_another_machine_gives_way_to_the_compiler(installed_folder: Path) -> None:
+    (installed_folder / packaged.LIBRARY).write_bytes(b"\x7fELF of another kind")
     with pytest.warns(RuntimeWarning, match="no C.. compiler was found"):
         assert native.load_library() is None
 

@@ -56,16 +56,16 @@ PLACES = [
 PREDICTED = "local-p"  # has a center for each query: a gaze, not a normalizer of all
 
 
-def named(places: list[tuple[str, str, str]]) -> list[Any]:
+def name_cases(places: list[tuple[str, str, str]]) -> list[Any]:
     return [pytest.param(*place, id="-".join(place)) for place in places]
 
 
-def fields(task: str) -> set[str]:
+def list_fields(task: str) -> set[str]:
     return {name for name, _ in walk_fields(import_task(task).default)}
 
 
 @lru_cache(maxsize=1)
-def opened(task: str, preset: str) -> tuple[Any, Any, Any]:
+def open_task(task: str, preset: str) -> tuple[Any, Any, Any]:
     """A task over little data, its configuration, and its first batch."""
     config = import_task(task).configure(preset, (), SMALL[task])
     made = import_task(task).build_task(config)
@@ -74,7 +74,7 @@ def opened(task: str, preset: str) -> tuple[Any, Any, Any]:
 
 def learns(task: str, preset: str, field: str, name: str) -> None:
     """One step back from the loss: finite numbers, in all gradients too."""
-    made, config, batch = opened(task, preset)
+    made, config, batch = open_task(task, preset)
     made.config = import_task(task).apply_changes(config, {field: name})
     torch.manual_seed(3)
     model = made.model().train()
@@ -86,7 +86,7 @@ def learns(task: str, preset: str, field: str, name: str) -> None:
     assert all(bool(one.isfinite().all()) for one in gradients)
 
 
-@pytest.mark.parametrize(("task", "preset", "field"), named(PLACES))
+@pytest.mark.parametrize(("task", "preset", "field"), name_cases(PLACES))
 def test_any_score_goes_with_any_task(task: str, preset: str, field: str) -> None:
     for name in SCORES:
         learns(task, preset, field, name)
@@ -95,7 +95,9 @@ def test_any_score_goes_with_any_task(task: str, preset: str, field: str) -> Non
 NORMALIZED = [(task, preset, field.replace("score", "normalizer")) for task, preset, field in PLACES]
 
 
-@pytest.mark.parametrize(("task", "preset", "field"), named([one for one in NORMALIZED if one[2] in fields(one[0])]))
+@pytest.mark.parametrize(
+    ("task", "preset", "field"), name_cases([one for one in NORMALIZED if one[2] in list_fields(one[0])])
+)
 def test_any_normalizer_goes_with_any_task(task: str, preset: str, field: str) -> None:
     """But those that need the row before go with decoders that step, and one needs a center: a sentence says so."""
     steps = "attention" in field and preset in ("bahdanau", "luong")
@@ -109,7 +111,7 @@ def test_any_normalizer_goes_with_any_task(task: str, preset: str, field: str) -
 
 def test_no_score_of_a_task_is_left_out() -> None:
     for task in SMALL:
-        found = {name for name in fields(task) if name.endswith("score")}
+        found = {name for name in list_fields(task) if name.endswith("score")}
         used = {field for own, _, field in PLACES if own == task}
         unused = {"model.transformer.score", "model.transformer.source_score"} if task == "inversion" else set()
         assert found - unused == used, task

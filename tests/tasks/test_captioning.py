@@ -33,7 +33,7 @@ BRIEF = SMALL | {"stop.steps": 60, "every.evaluate": 20, "every.save": 10, "ever
 BRIEF |= {"rate": 0.01, "measure.goal": "loss", "stop.target": "none"}
 
 
-def small(attention: str, **more: object) -> Any:
+def train_small(attention: str, **more: object) -> Any:
     values = {name: str(value) for name, value in (SMALL | more).items()}
     return import_task("captioning").configure(attention, (), values)
 
@@ -55,7 +55,7 @@ def test_scenes_are_learned_resumed_evaluated_told_and_drawn(regard: Regard) -> 
 @pytest.mark.parametrize("attention", ["reinforce", "gumbel", "gumbel-straight", "straight-through", "none"])
 def test_every_estimator_learns(attention: str) -> None:
     """Thirty steps on the same scenes: each way brings the loss down, though draws are not repeated."""
-    task = import_task("captioning").build_task(small(attention))
+    task = import_task("captioning").build_task(train_small(attention))
     torch.manual_seed(2)
     model = task.model()
     optimizer = torch.optim.Adam(model.parameters(), 5e-3)
@@ -178,7 +178,7 @@ def test_photographs_of_a_folder_are_captioned(regard: Regard, folder: Path) -> 
 
 
 def test_bad_photographs_and_runs_are_one_sentence(regard: Regard) -> None:
-    assert regard("train", "captioning", "--folder", "run", "--stop.steps", 1, *flags(SMALL)).code == 0
+    assert regard("train", "captioning", "--folder", "run", "--stop.steps", 1, *to_flags(SMALL)).code == 0
     Path("text.jpg").write_text("no image")
     for arguments, sentence in (
         (("none.jpg", "--run", "run"), "regard: photo: got no file none.jpg, expected an image; fix: check the path"),
@@ -194,7 +194,7 @@ def test_bad_photographs_and_runs_are_one_sentence(regard: Regard) -> None:
     assert "run: got run, a run of captioning, expected one of vqa; fix: name another, or make one" in done.errors
 
 
-def flags(values: dict[str, object]) -> list[str]:
+def to_flags(values: dict[str, object]) -> list[str]:
     return [f"--{name}={value}" for name, value in values.items()]
 
 
@@ -290,7 +290,7 @@ def no_room(*_: object) -> None:
 
 def test_chinese_captions_are_learned_and_said_by_character(regard: Regard) -> None:
     given = BRIEF | {"stop.steps": 2, "every.save": 2}
-    assert regard("train", "captioning", "scenes-zh", "--folder", "run", *flags(given)).code == 0
+    assert regard("train", "captioning", "scenes-zh", "--folder", "run", *to_flags(given)).code == 0
     words = json.loads(Path("run/vocabulary/captions.json").read_text())["tokens"]
     assert {"红", "色", "圆", "边"} <= set(words)
     assert max(map(len, words)) == 1

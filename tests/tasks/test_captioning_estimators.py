@@ -42,7 +42,7 @@ def test_reinforce_points_where_the_expectation_does_and_the_others_near_it() ->
     assert all(0.3 < cosine < 0.99 for cosine in found.values()), found
 
 
-def climbed(name: str | None, steps: int = 40) -> float:
+def climb(name: str | None, steps: int = 40) -> float:
     """How much the exact expectation grows while only where to look is learned: by its own gradient, or another."""
     own = build_case(7)
     before, optimizer = float(compute_exact_objective(own).detach()), torch.optim.Adam(own.attention_parameters, 0.03)
@@ -60,14 +60,14 @@ def climbed(name: str | None, steps: int = 40) -> float:
 
 @pytest.fixture(scope="module")
 def best() -> float:
-    return climbed(None)
+    return climb(None)
 
 
 @pytest.mark.parametrize("name", AGGREGATES)
 def test_every_estimator_learns_where_to_look(name: str, best: float) -> None:
     """Nothing else is learned, so that only better looks can help: nearly as much as the exact gradient does."""
     assert best > 0.1
-    assert climbed(name) > 0.5 * best
+    assert climb(name) > 0.5 * best
 
 
 def test_too_many_ways_of_looking_are_refused(scenes: GradientCase) -> None:

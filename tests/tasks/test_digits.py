@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from walking import flags, walk
+from walking import to_flags, walk
 
 from regard.models import count_parameters
 from regard.tasks import import_task
@@ -39,7 +39,7 @@ def test_a_picture_of_ones_own_is_read_whichever_of_ink_and_paper_is_lighter(reg
         Image.fromarray(shown).save(name)
         assert torch.allclose(convert_photo(open_photo(Path(name)), 8), picture, atol=1 / 255)
     assert convert_photo(open_photo(Path("ink.png")), 28).shape == (28, 28)
-    assert regard("train", "digits", "--folder", "run", *flags(BRIEF | {"stop.steps": 1})).code == 0
+    assert regard("train", "digits", "--folder", "run", *to_flags(BRIEF | {"stop.steps": 1})).code == 0
     done = regard("predict", "run", "ink.png", "--json", "--show", "seen.png")
     assert (done.code, done.errors) == (0, "")
     said = json.loads(done.output)
@@ -137,27 +137,27 @@ def test_files_train_through_the_command(regard: Regard, place: str, monkeypatch
 
 
 def test_bad_files_are_one_sentence_each(regard: Regard) -> None:
-    def refused(sentence: str) -> None:
+    def check_refused(sentence: str) -> None:
         done = regard("train", "digits", "set", "--folder", "run")
         assert (done.code, done.errors.count("\n")) == (2, 1)
         assert sentence in done.errors, done.errors
 
     Path("set").mkdir()
-    refused("data: got no train-images-idx3-ubyte or train-images-idx3-ubyte.gz in ")
+    check_refused("data: got no train-images-idx3-ubyte or train-images-idx3-ubyte.gz in ")
     write_idx(Path("set"))
     images, labels = (Path("set") / name for name in FILES["training"])
     whole = images.read_bytes()
     images.write_bytes(whole[:-5])
-    refused("expected 5760, as its head says; fix: fetch it again")
+    check_refused("expected 5760, as its head says; fix: fetch it again")
     images.write_bytes(labels.read_bytes())
-    refused("got train-images-idx3-ubyte, which does not begin as one, expected an idx file of 3 axes")
+    check_refused("got train-images-idx3-ubyte, which does not begin as one, expected an idx file of 3 axes")
     images.write_bytes(whole)
     content = labels.read_bytes()
     labels.write_bytes(content[:7] + bytes((39,)) + content[8:-1])
-    refused("data: got 40 pictures in train-images-idx3-ubyte and 39 classes in train-labels-idx1-ubyte")
+    check_refused("data: got 40 pictures in train-images-idx3-ubyte and 39 classes in train-labels-idx1-ubyte")
     labels.unlink()
     Path("set/train-labels-idx1-ubyte.gz").write_bytes(b"\x1f\x8bnot a gzip")
-    refused("(Unknown compression method), expected a whole gzip file; fix: fetch it again")
+    check_refused("(Unknown compression method), expected a whole gzip file; fix: fetch it again")
 
 
 def test_the_split_is_the_same_whenever_it_is_asked_for() -> None:

@@ -34,7 +34,7 @@ def test_one_fact_is_found_after_200_steps(regard: Regard) -> None:
     assert regard("predict", "run", *own).output.splitlines()[-1].startswith("where is anna? ")
 
 
-def last_told(facts: list[str], name: str) -> int:
+def find_last_fact(facts: list[str], name: str) -> int:
     """The last fact that begins with this name."""
     return max(number for number, fact in enumerate(facts) if fact.startswith(f"{name} "))
 
@@ -47,7 +47,7 @@ def test_answers_follow_from_the_facts_alone(kind: int) -> None:
         one = generate_story(MemoryData(), kind, random)
         word, path = one.question.split()[-1], []
         while word not in PLACES:
-            path.append(last_told(one.facts, word))
+            path.append(find_last_fact(one.facts, word))
             word = one.facts[path[-1]].split()[-1]
         assert word == one.answer
         assert path == one.support

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from walking import flags, walk
+from walking import to_flags, walk
 
 from regard.errors import InputError
 from regard.tasks import import_task
@@ -156,7 +156,7 @@ def test_a_folder_with_something_missing_is_one_sentence(
 )
 def test_scenes_are_asked_about_in_two_languages(regard: Regard, name: str, question: str) -> None:
     given = SMALL | {"data.scenes": 30, "pixels": 32, "stop.steps": 2, "every.log": 1}
-    done = regard("train", "vqa", name, "--folder", "run", *flags(given))
+    done = regard("train", "vqa", name, "--folder", "run", *to_flags(given))
     assert done.code == 0, done.errors
     Image.fromarray(draw_scene([1]).image).save("scene.png")
     said = json.loads(regard("ask", "scene.png", question, "--run", "run", "--json").output)
@@ -200,7 +200,7 @@ def test_few_images_are_moved_at_random_and_many_are_not(folder: Path) -> None:
 
 
 def test_another_folder_without_splits_is_measured_whole(regard: Regard, folder: Path) -> None:
-    trained = regard("train", "vqa", folder / "train", "--folder", "run", *flags(SMALL | {"stop.steps": 1}))
+    trained = regard("train", "vqa", folder / "train", "--folder", "run", *to_flags(SMALL | {"stop.steps": 1}))
     assert trained.code == 0, trained.errors
     items = [json.loads(regard("evaluate", "run", *data, "--json").output) for data in ((), (folder / "train",))]
     assert [one["test"]["items"] for one in items] == [4, 4]  # of the run's own data, what it held out

@@ -15,13 +15,13 @@ from regard.training import Stepped, train
 Regard = Callable[..., Any]
 
 
-def flags(values: Mapping[str, object]) -> list[str]:
+def to_flags(values: Mapping[str, object]) -> list[str]:
     return [word for name, value in values.items() for word in (f"--{name}", str(value))]
 
 
 def walk(regard: Regard, name: str, *data: str, **options: Any) -> dict[str, dict[str, float]]:
     """Trains into `run` with `options["fields"]`, and takes every other step; returns what the evaluation said."""
-    done = regard("train", name, *data, *options.get("more", ()), "--folder", "run", *flags(options["fields"]))
+    done = regard("train", name, *data, *options.get("more", ()), "--folder", "run", *to_flags(options["fields"]))
     assert done.code == 0, done.errors
     assert "now: regard evaluate run, or: regard " in done.output
     check_exact_resume(Path("run"), options["cut_at"])
@@ -69,13 +69,13 @@ def check_exact_resume(run: Path, cut_at: int) -> None:
         if isinstance(event, Stepped) and event.step >= cut_at:
             break
     events.close()  # type: ignore[attr-defined]  # a generator
-    assert contents(again) != contents(run)
+    assert read_contents(again) != read_contents(run)
     for _ in train(build_task(config, again), config, resume=again):
         pass
-    assert contents(again) == contents(run)
+    assert read_contents(again) == read_contents(run)
 
 
-def contents(run: Path) -> dict[str, Any]:
+def read_contents(run: Path) -> dict[str, Any]:
     """All of a run that must not depend on whether it was cut off."""
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     found: dict[str, Any] = {"metrics": [{name: line[name] for name in line if name != "seconds"} for line in lines]}

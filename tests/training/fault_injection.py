@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 import torch.distributed as distributed
-from toy_training import Toy, contents, find_checkpoints, toy_config
+from toy_training import Toy, find_checkpoints, make_toy_config, read_contents
 
 from regard.errors import RegardError
 from regard.training import runtime as runtime_module
@@ -53,37 +53,37 @@ class Layer:
 
     def note(self, operation: str, path: str) -> None:
         if path.startswith(self.root):
-            self.seen.append((operation, place(path[len(self.root) :])))
+            self.seen.append((operation, generalize_path(path[len(self.root) :])))
             if len(self.seen) == self.at:
                 self.fault(operation, path)
 
     def install(self) -> None:
         for name in NAMED:
-            setattr(os, name, self.named(name, getattr(os, name)))
+            setattr(os, name, self.wrap(name, getattr(os, name)))
         real_open, real_os_open = io.open, os.open
 
         def fsync(handle: Any) -> None:
-            self.note("fsync", path_of_handle(handle if isinstance(handle, int) else handle.fileno()))
+            self.note("fsync", find_path_of_handle(handle if isinstance(handle, int) else handle.fileno()))
 
         def open_file(file: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
             writes = any(letter in mode for letter in "wax+")
-            path = path_of_handle(file) if isinstance(file, int) else absolute(file)
+            path = find_path_of_handle(file) if isinstance(file, int) else to_absolute(file)
             if not isinstance(file, int):
                 self.note("open to write" if writes else "open", path)
             opened = real_open(file, mode, *rest, **more)
             return File(opened, path, self) if writes and path.startswith(self.root) else opened
 
         def open_handle(file: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-            self.note("open to write" if flags & (os.O_CREAT | os.O_RDWR) else "open", absolute(file, dir_fd))
+            self.note("open to write" if flags & (os.O_CREAT | os.O_RDWR) else "open", to_absolute(file, dir_fd))
             return real_os_open(file, flags, mode, dir_fd=dir_fd)
 
         os.fsync, os.open, io.open, builtins.open = fsync, open_handle, open_file, open_file  # type: ignore[assignment]
 
-    def named(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **more: Any) -> Any:
             folder = more.get("dir_fd", more.get("src_dir_fd"))
             given = arguments[0] if arguments else "."
-            path = path_of_handle(given) if isinstance(given, int) else absolute(given, folder)
+            path = find_path_of_handle(given) if isinstance(given, int) else to_absolute(given, folder)
             self.note(name, path)
             return real(*arguments, **more)
 
@@ -114,19 +114,19 @@ class File:
         return getattr(self.file, name)
 
 
-def absolute(path: Any, folder: int | None = None) -> str:
+def to_absolute(path: Any, folder: int | None = None) -> str:
     text = os.fsdecode(path)
-    return f"{path_of_handle(folder)}/{text}" if folder is not None else os.path.abspath(text)
+    return f"{find_path_of_handle(folder)}/{text}" if folder is not None else os.path.abspath(text)
 
 
-def path_of_handle(handle: int) -> str:
+def find_path_of_handle(handle: int) -> str:
     try:
         return os.readlink(f"/proc/self/fd/{handle}")
     except OSError:
         return ""
 
 
-def place(path: str) -> str:
+def generalize_path(path: str) -> str:
     """A path in the run folder with N for every step: the same whenever the same thing is done."""
     path = re.sub(r"^/?(\.run\.writing|run)(?=/|$)", lambda found: "RUN" if found[1] == "run" else found[1], path)
     return re.sub(r"\d{9}", "N", path).strip("/") or "."
@@ -136,7 +136,7 @@ def train_toy(folder: Path, resume: bool, **settings: object) -> None:
     """A whole run or what is left of one; ends the process."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    config = toy_config(folder, **SHORT | settings)
+    config = make_toy_config(folder, **SHORT | settings)
     try:
         for _ in train(Toy(config), config, resume=folder if resume else None):
             pass
@@ -171,7 +171,7 @@ def wait(child: int) -> int:
     return 99
 
 
-def said(place: Path, rank: str = "") -> str:
+def read_output(place: Path, rank: str = "") -> str:
     file = place / f"said{rank}"
     return file.read_text() if file.exists() else ""
 
@@ -188,7 +188,7 @@ def fill(operation: str, path: str) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
 
-def vanisher(folder: Path) -> Fault:
+def make_vanish(folder: Path) -> Fault:
     def vanish(operation: str, path: str) -> None:
         if folder.exists():
             folder.rename(folder.with_name("elsewhere"))
@@ -196,7 +196,7 @@ def vanisher(folder: Path) -> Fault:
     return vanish
 
 
-def changer(folder: Path) -> Fault:
+def make_change(folder: Path) -> Fault:
     """The weights of an old checkpoint, not of the only one, become others under the hands of the run."""
 
     def change(operation: str, path: str) -> None:
@@ -231,7 +231,7 @@ def attempt(place: Path, at: int, fault: Fault, *, resume: bool) -> tuple[int, l
     return code, seen  # type: ignore[return-value]
 
 
-def half_done(place: Path) -> None:
+def delete_half(place: Path) -> None:
     """A run that was killed while it deleted: what a resumption finds."""
     _, seen = attempt(place, 0, kill, resume=False)
     last = max(number for number, one in enumerate(seen, 1) if one == ("rmdir", "RUN/checkpoints/.deleting-N"))
@@ -240,7 +240,7 @@ def half_done(place: Path) -> None:
     attempt(place, last, kill, resume=False)
 
 
-def fresh(place: Path, start: Path | None) -> Path:
+def copy_start(place: Path, start: Path | None) -> Path:
     shutil.rmtree(place, ignore_errors=True)
     if start:
         shutil.copytree(start, place)
@@ -254,26 +254,26 @@ def file_faults(base: Path, kind: str, every: int, offset: int) -> Iterator[dict
     start = None
     if kind == "resume":
         start = base / "half"
-        half_done(fresh(start, None))
+        delete_half(copy_start(start, None))
         (start / "trace.json").unlink(missing_ok=True)
-    code, seen = attempt(fresh(base / "whole", start), 0, kill, resume=start is not None)
-    expected = contents(base / "whole" / "run")
+    code, seen = attempt(copy_start(base / "whole", start), 0, kill, resume=start is not None)
+    expected = read_contents(base / "whole" / "run")
     for at in range(1 + offset, len(seen) + 1, every):
-        room = fresh(base / "room", start)
+        room = copy_start(base / "room", start)
         run = room / "run"
-        faults = {"full": fill, "vanish": vanisher(run), "change": changer(run)}
+        faults = {"full": fill, "vanish": make_vanish(run), "change": make_change(run)}
         code, _ = attempt(room, at, faults.get(kind, kill), resume=start is not None)
-        told = said(room)
+        told = read_output(room)
         if (room / "elsewhere").exists():
             shutil.rmtree(run, ignore_errors=True)
             (room / "elsewhere").rename(run)
         again = wait(fork(lambda run=run: train_toy(run, (run / "versions.json").exists())))  # type: ignore[misc]
-        same = again == 0 and equal(contents(run), expected, kind)
+        same = again == 0 and are_equal(read_contents(run), expected, kind)
         where = seen[at - 1]
         yield {"at": at, "operation": where[0], "place": where[1], "code": code, "said": told, "same": same}
 
 
-def equal(found: dict[str, Any], expected: dict[str, Any], kind: str) -> bool:
+def are_equal(found: dict[str, Any], expected: dict[str, Any], kind: str) -> bool:
     """Whether two runs left the same. A checkpoint that somebody spoilt is not among what is left."""
     missing = set(expected) - set(found) if kind == "change" else set()
     return found == {name: value for name, value in expected.items() if name not in missing}
@@ -361,21 +361,21 @@ def group(
 
 def rank_faults(base: Path, kind: str, parallel: str, every: int, offset: int) -> Iterator[dict[str, Any]]:
     """A fault at each call of each of two processes, or at some; after each the run goes on and is compared."""
-    codes, seen = group(fresh(base / "whole", None), parallel, 0, 0, fail)
-    expected = contents(base / "whole" / "run") if parallel == "ddp" else {}
+    codes, seen = group(copy_start(base / "whole", None), parallel, 0, 0, fail)
+    expected = read_contents(base / "whole" / "run") if parallel == "ddp" else {}
     fault = {"error": fail, "death": die}[kind]
     for rank in range(2):
         for at in range(1 + offset, len(seen) + 1, every):
-            room = fresh(base / "room", None)
+            room = copy_start(base / "room", None)
             codes, _ = group(room, parallel, rank, at, fault)
-            texts = [said(room, "0"), said(room, "1")]
+            texts = [read_output(room, "0"), read_output(room, "1")]
             saved = [int(path.name) for path in find_checkpoints(room / "run")]
             for text in room.glob("said*"):
                 text.unlink()
             again, _ = group(room, parallel, 0, 0, fail)
-            same = again == [0, 0] and (parallel != "ddp" or contents(room / "run") == expected)
+            same = again == [0, 0] and (parallel != "ddp" or read_contents(room / "run") == expected)
             line = {"at": at, "rank": rank, "call": seen[at - 1], "codes": codes, "said": texts, "saved": saved}
-            yield line | {"same": same, "again": [*again, said(room, "0"), said(room, "1")]}
+            yield line | {"same": same, "again": [*again, read_output(room, "0"), read_output(room, "1")]}
 
 
 def main() -> None:
@@ -389,7 +389,7 @@ def main() -> None:
     base = given.folder.resolve()
     torch.set_num_threads(1)
     os.fsync = lambda handle: None  # a kill loses nothing that was written, forced to the disk or not
-    config = toy_config(fresh(base / "imports", None) / "run", **SHORT)
+    config = make_toy_config(copy_start(base / "imports", None) / "run", **SHORT)
     for _ in train(Toy(config), config):
         pass  # whatever is imported on the way is imported once, and not in every fork
     if given.kind in ("error", "death"):

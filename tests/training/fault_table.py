@@ -35,7 +35,7 @@ MEANINGS = {
 }
 
 
-def outcome(kind: str, line: dict[str, Any]) -> str:
+def describe_outcome(kind: str, line: dict[str, Any]) -> str:
     """How a fault ended, in words; the words begin with LOST where something was."""
     if not line["same"]:
         return "LOST: not the same bits afterwards"
@@ -47,12 +47,12 @@ def outcome(kind: str, line: dict[str, Any]) -> str:
         new = line["place"].startswith(".run.writing")
         return "begins again, same bits" if new else "goes on, same bits"
     if kind in ("error", "death"):
-        return peers_outcome(kind, codes, said)
+        return describe_peers_outcome(kind, codes, said)
     sentence = codes == [2] and ", expected " in said[0]
     return "a sentence; goes on, same bits" if sentence else "does no harm" if codes == [0] else f"LOST: {codes}"
 
 
-def peers_outcome(kind: str, codes: list[int], said: list[str]) -> str:
+def describe_peers_outcome(kind: str, codes: list[int], said: list[str]) -> str:
     if kind == "error" and codes == [2, 2] and said[0] == said[1]:
         return "both end with its sentence; goes on, same bits"
     if kind == "death" and sorted(codes) == [-9, 2] and any(", expected " in text for text in said):
@@ -66,15 +66,15 @@ def rows(kind: str, lines: Iterable[dict[str, Any]]) -> dict[tuple[str, str], di
     for line in lines:
         place = (line["operation"], line["place"]) if "place" in line else (line["call"], f"process {line['rank']}")
         counts = found.setdefault(place, {})
-        words = outcome(kind, line)
+        words = describe_outcome(kind, line)
         counts[words] = counts.get(words, 0) + 1
     return found
 
 
-def page(logs: dict[str, list[dict[str, Any]]]) -> str:
+def write_page(logs: dict[str, list[dict[str, Any]]]) -> str:
     """The whole document."""
     kills = sum(len(lines) for kind, lines in logs.items() if kind in KILLS)
-    lost = sum(outcome(kind, line).startswith("LOST") for kind, lines in logs.items() for line in lines)
+    lost = sum(describe_outcome(kind, line).startswith("LOST") for kind, lines in logs.items() for line in lines)
     total = f"{sum(map(len, logs.values())):,} faults, {kills:,} of them kills; something was lost {lost} times.\n"
     parts = [HEAD, total]
     for kind, lines in logs.items():
@@ -91,7 +91,7 @@ def read(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines() if line.startswith("{")]
 
 
-def attempts(kind: str, folder: Path, *options: str) -> list[dict[str, Any]]:
+def attempt_all(kind: str, folder: Path, *options: str) -> list[dict[str, Any]]:
     """Tries a kind of fault at every place, or at those that the options leave."""
     command = [sys.executable, str(HERE / "fault_injection.py"), str(folder), kind, *options]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -104,8 +104,8 @@ def main() -> None:
         logs = {kind: read(Path(sys.argv[1]) / f"{kind}.log") for kind in KINDS}
     else:
         with tempfile.TemporaryDirectory() as folder:
-            logs = {kind: attempts(kind, Path(folder) / kind) for kind in KINDS}
-    text = page(logs)
+            logs = {kind: attempt_all(kind, Path(folder) / kind) for kind in KINDS}
+    text = write_page(logs)
     TARGET.write_text(text, encoding="utf-8")
     print(f"{TARGET}: {sum(map(len, logs.values()))} faults, {text.count('LOST')} places at which something was lost")
     sys.exit(1 if "LOST" in text else 0)

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from toy_training import Toy, events_of, toy_config
+from toy_training import Toy, collect_events, make_toy_config
 
 from regard.training import Evaluated, Goal, Noted, average_checkpoints, find_checkpoints, read_safetensors, train
 from regard.training.checkpoint import rank_checkpoints, read_tensors
 
 
-class Scored(Toy):
+class ScoredTask(Toy):
     """A task with the metrics that it is given, one evaluation after the other."""
 
     goal = Goal("bleu", "higher")
@@ -23,7 +23,7 @@ class Scored(Toy):
         return {"bleu": self.bleu[max(0, self.count)]} | ({} if loss is None else {"loss": loss})
 
 
-def published(folder: Path) -> int:
+def find_published_step(folder: Path) -> int:
     """The step whose weights are called best."""
     best = read_safetensors(folder / "weights.safetensors")
     same = [
@@ -35,9 +35,9 @@ def published(folder: Path) -> int:
     return int(same[0].name)
 
 
-def scored(folder: Path, bleu: tuple[float, ...], losses: tuple[float | None, ...]) -> list[object]:
-    task = type("Given", (Scored,), {"bleu": bleu, "losses": losses})
-    config = toy_config(folder)
+def train_scored(folder: Path, bleu: tuple[float, ...], losses: tuple[float | None, ...]) -> list[object]:
+    task = type("Given", (ScoredTask,), {"bleu": bleu, "losses": losses})
+    config = make_toy_config(folder)
     return list(train(task(config), config))
 
 
@@ -59,35 +59,35 @@ NAN = float("nan")
 def test_ties_go_to_the_lower_loss_and_then_to_the_later_step(
     tmp_path: Path, bleu: tuple[float, ...], losses: tuple[float | None, ...], step: int, marks: str
 ) -> None:
-    events = scored(tmp_path / "run", tuple(map(float, bleu)), losses)
+    events = train_scored(tmp_path / "run", tuple(map(float, bleu)), losses)
     assert "".join("T" if event.best else "." for event in events if isinstance(event, Evaluated)) == marks
-    assert published(tmp_path / "run") == step
-    assert int(rank_checkpoints(tmp_path / "run", Scored.goal)[0].name) == step
+    assert find_published_step(tmp_path / "run") == step
+    assert int(rank_checkpoints(tmp_path / "run", ScoredTask.goal)[0].name) == step
     assert (
-        int(average_checkpoints(tmp_path / "run", 1, "best", Scored.goal, tmp_path / "mean.safetensors")[0].name)
+        int(average_checkpoints(tmp_path / "run", 1, "best", ScoredTask.goal, tmp_path / "mean.safetensors")[0].name)
         == step
     )
 
 
-def notes(events: list[object]) -> list[str]:
+def list_notes(events: list[object]) -> list[str]:
     return [event.text for event in events if isinstance(event, Noted)]
 
 
 def test_a_goal_that_never_moved_is_told_at_the_end_and_by_resume(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     told = "bleu was 0 at all 5 evaluations: the loss chose the best; train longer, or choose another goal"
-    events = scored(folder, (0.0,) * 5, (3.0, 2.0, 1.0, 1.5, 2.5))
-    assert notes(events) == [told]
+    events = train_scored(folder, (0.0,) * 5, (3.0, 2.0, 1.0, 1.5, 2.5))
+    assert list_notes(events) == [told]
     assert isinstance(events[-2], Noted)
-    config = toy_config(folder)
-    assert notes(list(train(Scored(config), config, resume=folder))) == [told]
+    config = make_toy_config(folder)
+    assert list_notes(list(train(ScoredTask(config), config, resume=folder))) == [told]
 
 
 def test_a_goal_that_was_never_a_number_is_told(tmp_path: Path) -> None:
     told = "bleu was no number at all 5 evaluations: none is called best; train longer, or choose another goal"
-    assert notes(scored(tmp_path / "run", (NAN,) * 5, (1.0,) * 5)) == [told]
+    assert list_notes(train_scored(tmp_path / "run", (NAN,) * 5, (1.0,) * 5)) == [told]
 
 
 def test_a_goal_that_moved_once_or_was_measured_once_is_not_told(tmp_path: Path) -> None:
-    assert notes(scored(tmp_path / "run", (0.0, 0.0, 0.0, 0.0, 0.1), (1.0,) * 5)) == []
-    assert notes(events_of(tmp_path / "once", training__stop__steps=8)) == []
+    assert list_notes(train_scored(tmp_path / "run", (0.0, 0.0, 0.0, 0.0, 0.1), (1.0,) * 5)) == []
+    assert list_notes(collect_events(tmp_path / "once", training__stop__steps=8)) == []

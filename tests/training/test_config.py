@@ -37,7 +37,7 @@ class Config:
     training: Training = field(default_factory=Training)
 
 
-def message(overrides: dict[str, object]) -> str:
+def read_message(overrides: dict[str, object]) -> str:
     with pytest.raises(InputError) as caught:
         configure(Config(), None, overrides)
     return str(caught.value)
@@ -71,18 +71,18 @@ def test_flags_win_over_the_file_and_the_file_over_the_preset(tmp_path: Path) ->
     ],
 )
 def test_a_misspelt_name_is_answered_with_the_nearest(name: str, expected: str) -> None:
-    assert message({name: 8}) == expected
+    assert read_message({name: 8}) == expected
 
 
 def test_of_two_tables_with_the_same_word_the_one_spelt_most_like_it_is_meant() -> None:
     @dataclass(frozen=True)
-    class Sized:
+    class SizedConfig:
         size: int = 1
 
     @dataclass(frozen=True)
     class Both:
-        data: Sized = Sized()
-        model: Sized = Sized()
+        data: SizedConfig = SizedConfig()
+        model: SizedConfig = SizedConfig()
 
     assert find_nearest_field(Both(), "modle.size") == "model.size"
     assert find_nearest_field(Both(), "dat.size") == "data.size"
@@ -134,7 +134,7 @@ def test_of_two_tables_with_the_same_word_the_one_spelt_most_like_it_is_meant() 
     ],
 )
 def test_a_wrong_value_is_named_shown_and_mended(name: str, value: object, expected: str) -> None:
-    assert message({name: value}) == expected
+    assert read_message({name: value}) == expected
 
 
 def test_a_broken_file_is_one_sentence(tmp_path: Path) -> None:

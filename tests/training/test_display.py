@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from toy_training import Toy, events_of, toy_config
+from toy_training import Toy, collect_events, make_toy_config
 
 from regard.errors import InputError
 from regard.training import Finished, Intervals, Stepped, train
@@ -16,7 +16,7 @@ from regard.training.tensorboard import extract_scalars, write_tensorboard
 
 
 def test_a_pipe_gets_lines_and_no_bar(tmp_path: Path) -> None:
-    config, output = toy_config(tmp_path / "run", training__stop__steps=8), io.StringIO()
+    config, output = make_toy_config(tmp_path / "run", training__stop__steps=8), io.StringIO()
     events = list(TrainingDisplay(Console(file=output, width=200)).show(train(Toy(config), config)))
     assert isinstance(events[-1], Finished)
     lines = output.getvalue().splitlines()
@@ -28,7 +28,7 @@ def test_a_pipe_gets_lines_and_no_bar(tmp_path: Path) -> None:
 
 
 def test_a_terminal_gets_loss_speed_and_time_left(tmp_path: Path) -> None:
-    config, output = toy_config(tmp_path / "run", training__stop__steps=8), io.StringIO()
+    config, output = make_toy_config(tmp_path / "run", training__stop__steps=8), io.StringIO()
     console = Console(file=output, width=200, force_terminal=True)
     display = TrainingDisplay(console)
     list(display.show(train(Toy(config), config, after_step=display.advance)))
@@ -57,7 +57,7 @@ def test_the_time_left_is_at_most_what_was_allowed() -> None:
 
 def test_a_log_grows_from_the_first_minute_and_ever_more_slowly(tmp_path: Path) -> None:
     """A step takes 10 seconds of this clock; every second line is twice as far from the last."""
-    config, output, steps = toy_config(tmp_path / "run", training__stop__steps=60), io.StringIO(), [0]
+    config, output, steps = make_toy_config(tmp_path / "run", training__stop__steps=60), io.StringIO(), [0]
     display = TrainingDisplay(Console(file=output, width=200), clock=lambda: 10.0 * steps[0])
 
     def advance(progress: Progress) -> None:
@@ -73,12 +73,12 @@ def test_a_log_grows_from_the_first_minute_and_ever_more_slowly(tmp_path: Path) 
 
 
 def test_minutes_end_a_run_with_everything_evaluated_and_saved(tmp_path: Path) -> None:
-    events = events_of(tmp_path / "run", training__stop__minutes=1e-6, training__stop__steps=1000)
+    events = collect_events(tmp_path / "run", training__stop__minutes=1e-6, training__stop__steps=1000)
     assert [type(event).__name__ for event in events[-3:]] == ["Evaluated", "Saved", "Finished"]
     finished = events[-1]
     assert (finished.reason, finished.step) == ("minutes", 1)
     assert format_event(finished) == f"time is up at step 1; to go on: regard resume {tmp_path / 'run'}"
-    again = events_of(tmp_path / "run", resume=True, training__stop__minutes=None, training__stop__steps=3)
+    again = collect_events(tmp_path / "run", resume=True, training__stop__minutes=None, training__stop__steps=3)
     assert again[-1].step == 3
 
 
@@ -104,5 +104,5 @@ def test_tensorboard_is_written_or_asked_for(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"^tensorboard: got no such package, expected it installed"):
             list(write_tensorboard(iter(())))
         return
-    list(write_tensorboard(iter(events_of(tmp_path / "run", training__stop__steps=8))))
+    list(write_tensorboard(iter(collect_events(tmp_path / "run", training__stop__steps=8))))
     assert list((tmp_path / "run" / "tensorboard").glob("events.out.tfevents.*"))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from toy_training import Toy, contents, events_of, toy_config
+from toy_training import Toy, collect_events, make_toy_config, read_contents
 
 from regard.training import (
     DataShare,
@@ -42,25 +42,25 @@ def run(*arguments: object) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "undisturbed"
-    finished = events_of(folder)[-1]
+    finished = collect_events(folder)[-1]
     assert isinstance(finished, Finished)
     assert finished.reason == "steps"
     return folder
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_ends_with_the_same_bits(tmp_path: Path, undisturbed: Path) -> None:
+def test_killed_at_random_moments_ends_with_the_same_bits(tmp_path: Path, whole_run: Path) -> None:
     moments = random.Random(7)
     delays = [moments.uniform(0.0, 0.25) for _ in range(20)]
     events = run(tmp_path / "run", "--kill-after", *delays)
     assert events[-1]["times"] >= 10
-    assert contents(tmp_path / "run") == contents(undisturbed)
+    assert read_contents(tmp_path / "run") == read_contents(whole_run)
 
 
 @pytest.mark.slow
-def test_a_fresh_interpreter_goes_on_with_the_same_bits(tmp_path: Path, undisturbed: Path) -> None:
+def test_a_fresh_interpreter_goes_on_with_the_same_bits(tmp_path: Path, whole_run: Path) -> None:
     with start(tmp_path / "run") as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -71,7 +71,7 @@ def test_a_fresh_interpreter_goes_on_with_the_same_bits(tmp_path: Path, undistur
     assert events[0]["event"] == "started"
     assert events[0]["step"] > 0
     assert events[-1]["reason"] == "steps"
-    assert contents(tmp_path / "run") == contents(undisturbed)
+    assert read_contents(tmp_path / "run") == read_contents(whole_run)
 
 
 @pytest.fixture
@@ -84,8 +84,8 @@ def _hangup_by_default() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_hangup_by_default")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_an_interruption_saves_and_says_how_to_go_on(tmp_path: Path, undisturbed: Path, number: signal.Signals) -> None:
-    folder, config = tmp_path / "my run", toy_config(tmp_path / "my run")
+def test_an_interruption_saves_and_says_how_to_go_on(tmp_path: Path, whole_run: Path, number: signal.Signals) -> None:
+    folder, config = tmp_path / "my run", make_toy_config(tmp_path / "my run")
     handler = signal.getsignal(number)
     events = []
     for event in train(Toy(config), config):
@@ -95,13 +95,13 @@ def test_an_interruption_saves_and_says_how_to_go_on(tmp_path: Path, undisturbed
     assert events[-2] == Saved(10, folder / "checkpoints" / "000000010")
     assert events[-1] == Finished("interrupted", 10, events[-1].best, folder, f"regard resume '{folder}'")
     assert signal.getsignal(number) is handler
-    resumed = events_of(folder, resume=True)
+    resumed = collect_events(folder, resume=True)
     assert resumed[0].step == 10
-    assert contents(folder) == contents(undisturbed)
+    assert read_contents(folder) == read_contents(whole_run)
 
 
 def test_nohup_is_respected(tmp_path: Path) -> None:
-    config, before = toy_config(tmp_path / "run"), signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    config, before = make_toy_config(tmp_path / "run"), signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         for event in train(Toy(config), config):
             if isinstance(event, Stepped):
@@ -113,39 +113,39 @@ def test_nohup_is_respected(tmp_path: Path) -> None:
 
 
 def test_whoever_reads_the_events_can_stop_the_run(tmp_path: Path) -> None:
-    config = toy_config(tmp_path / "run")
+    config = make_toy_config(tmp_path / "run")
     events = list(train(Toy(config), config, stop=lambda: True))
     assert events[-1].reason == "interrupted"
     assert events[-1].step == 1
 
 
-def test_a_finished_run_has_nothing_left_to_do(undisturbed: Path) -> None:
-    before = contents(undisturbed)
-    assert [type(event) for event in events_of(undisturbed, resume=True)] == [Started, Finished]
-    assert contents(undisturbed) == before
+def test_a_finished_run_has_nothing_left_to_do(whole_run: Path) -> None:
+    before = read_contents(whole_run)
+    assert [type(event) for event in collect_events(whole_run, resume=True)] == [Started, Finished]
+    assert read_contents(whole_run) == before
 
 
 def test_more_steps_may_be_asked_for_later(tmp_path: Path) -> None:
-    events_of(tmp_path / "run", training__stop__steps=24)
-    events = events_of(tmp_path / "run", resume=True, training__stop__steps=32)
+    collect_events(tmp_path / "run", training__stop__steps=24)
+    events = collect_events(tmp_path / "run", resume=True, training__stop__steps=32)
     assert events[1] == Noted("training.stop.steps was 24, is 32")
-    events_of(tmp_path / "direct", training__stop__steps=32)
-    assert contents(tmp_path / "run") == contents(tmp_path / "direct")
+    collect_events(tmp_path / "direct", training__stop__steps=32)
+    assert read_contents(tmp_path / "run") == read_contents(tmp_path / "direct")
     assert "# training.stop.steps was 24, is 32" in (tmp_path / "run" / "command.txt").read_text()
 
 
-def test_what_a_reader_of_events_draws_changes_nothing(tmp_path: Path, undisturbed: Path) -> None:
-    config = toy_config(tmp_path / "run")
+def test_what_a_reader_of_events_draws_changes_nothing(tmp_path: Path, whole_run: Path) -> None:
+    config = make_toy_config(tmp_path / "run")
     for _ in train(Toy(config), config):
         torch.rand(3)
-    assert contents(tmp_path / "run") == contents(undisturbed)
+    assert read_contents(tmp_path / "run") == read_contents(whole_run)
 
 
-def test_tied_weights_are_stored_once(undisturbed: Path) -> None:
-    assert "out.weight" not in read_safetensors(undisturbed / "weights.safetensors")
+def test_tied_weights_are_stored_once(whole_run: Path) -> None:
+    assert "out.weight" not in read_safetensors(whole_run / "weights.safetensors")
 
 
-class Failing(Toy):
+class FailingTask(Toy):
     """A task whose data or measurement fails once, at a step of choice."""
 
     where: str
@@ -183,13 +183,13 @@ class Failing(Toy):
 def test_an_error_saves_what_it_would_lose_and_the_run_goes_on_to_the_same_bits(
     tmp_path: Path, where: str, at: int, step: int | None, save: int | None
 ) -> None:
-    events_of(tmp_path / "whole", training__every__save=save)
+    collect_events(tmp_path / "whole", training__every__save=save)
     folder, seen = tmp_path / "run", []
-    task = type("Once", (Failing,), {"where": where, "at": at})
-    config = toy_config(folder, training__every__save=save)
+    task = type("Once", (FailingTask,), {"where": where, "at": at})
+    config = make_toy_config(folder, training__every__save=save)
     with pytest.raises(RuntimeError, match=r"^failed$"):
         seen.extend(train(task(config), config))
     assert [int(path.name) for path in find_checkpoints(folder)][-1:] == ([] if step is None else [step])
-    resumed = events_of(folder, resume=True, training__every__save=save)
+    resumed = collect_events(folder, resume=True, training__every__save=save)
     assert resumed[0].step == (step or 0)
-    assert contents(folder) == contents(tmp_path / "whole")
+    assert read_contents(folder) == read_contents(tmp_path / "whole")

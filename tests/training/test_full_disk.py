@@ -6,7 +6,7 @@ import resource
 from pathlib import Path
 
 import pytest
-from toy_training import Toy, contents, events_of, toy_config
+from toy_training import Toy, collect_events, make_toy_config, read_contents
 
 from regard.training import Saved, find_checkpoints, train
 from regard.training.checkpoint import verify_checkpoint
@@ -14,8 +14,8 @@ from regard.training.storage import StorageError
 
 
 def test_the_kernel_refuses_to_write_and_the_run_goes_on_later(tmp_path: Path) -> None:
-    events_of(tmp_path / "undisturbed")
-    folder, config = tmp_path / "run", toy_config(tmp_path / "run")
+    collect_events(tmp_path / "undisturbed")
+    folder, config = tmp_path / "run", make_toy_config(tmp_path / "run")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def train_until_full() -> None:
@@ -36,8 +36,8 @@ def test_the_kernel_refuses_to_write_and_the_run_goes_on_later(tmp_path: Path) -
     assert not list((folder / "checkpoints").glob(".saving-*"))
     for path in find_checkpoints(folder):
         verify_checkpoint(path)
-    events_of(folder, resume=True)
-    assert contents(folder) == contents(tmp_path / "undisturbed")
+    collect_events(folder, resume=True)
+    assert read_contents(folder) == read_contents(tmp_path / "undisturbed")
 
 
 def test_whichever_write_fails_the_run_ends_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +47,7 @@ def test_whichever_write_fails_the_run_ends_the_same(tmp_path: Path, monkeypatch
         "training__every__evaluate": 4,
         "training__every__save": 1,
     }
-    events_of(tmp_path / "undisturbed", **short)
+    collect_events(tmp_path / "undisturbed", **short)
     real, calls = os.fsync, 0
 
     def fsync(handle: int) -> None:
@@ -61,10 +61,10 @@ def test_whichever_write_fails_the_run_ends_the_same(tmp_path: Path, monkeypatch
     for failing in range(1, 1000):
         calls, folder = 0, tmp_path / f"run{failing}"
         try:
-            events_of(folder, **short)
+            collect_events(folder, **short)
         except StorageError:
-            events_of(folder, resume=(folder / "versions.json").exists(), **short)
-            assert contents(folder) == contents(tmp_path / "undisturbed"), failing
+            collect_events(folder, resume=(folder / "versions.json").exists(), **short)
+            assert read_contents(folder) == read_contents(tmp_path / "undisturbed"), failing
         else:
             break
     assert failing > 30
@@ -73,4 +73,4 @@ def test_whichever_write_fails_the_run_ends_the_same(tmp_path: Path, monkeypatch
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match=r"^run: got '.*', expected .*/file/run to be writable; fix: check"):
-        events_of(tmp_path / "file" / "run")
+        collect_events(tmp_path / "file" / "run")

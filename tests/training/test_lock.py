@@ -11,7 +11,7 @@ from pathlib import Path
 from platform import node
 
 import pytest
-from toy_training import Toy, contents, events_of, toy_config
+from toy_training import Toy, collect_events, make_toy_config, read_contents
 
 from regard.errors import InputError
 from regard.training import Noted, average_checkpoints, lock, train
@@ -28,15 +28,15 @@ with hold_lock(Path(sys.argv[1])):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "finished"
-    events_of(folder, training__stop__steps=6)
+    collect_events(folder, training__stop__steps=6)
     return folder
 
 
 @pytest.fixture
-def run(tmp_path: Path, finished: Path) -> Path:
-    return Path(shutil.copytree(finished, tmp_path / "run"))
+def run(tmp_path: Path, finished_run: Path) -> Path:
+    return Path(shutil.copytree(finished_run, tmp_path / "run"))
 
 
 @pytest.fixture
@@ -51,23 +51,23 @@ def first(run: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def resume(folder: Path) -> None:
-    events_of(folder, resume=True, training__stop__steps=9)
+    collect_events(folder, resume=True, training__stop__steps=9)
 
 
 def start(folder: Path) -> None:
-    events_of(folder, training__stop__steps=9)
+    collect_events(folder, training__stop__steps=9)
 
 
 def mean(folder: Path) -> None:
     average_checkpoints(folder, 1, "last", Toy.goal, folder / "averaged.safetensors")
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
+def read_files(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def test_the_second_is_told_who_the_first_is_and_touches_nothing(run: Path, first: subprocess.Popen[str]) -> None:
-    before = files_of(run)
+    before = read_files(run)
     for second in (resume, start, mean, check_free):
         with pytest.raises(InputError) as caught:
             second(run)
@@ -76,7 +76,7 @@ def test_the_second_is_told_who_the_first_is_and_touches_nothing(run: Path, firs
         assert text.endswith(
             ", expected a run that no other process works on; fix: wait until that one has ended, or stop it"
         )
-    assert files_of(run) == before
+    assert read_files(run) == before
 
 
 def test_the_lock_of_a_dead_process_is_taken_over(run: Path, first: subprocess.Popen[str]) -> None:
@@ -91,7 +91,9 @@ def test_the_lock_of_a_dead_process_is_taken_over(run: Path, first: subprocess.P
 def test_who_takes_over_from_another_machine_says_so(run: Path) -> None:
     elsewhere = Holder("elsewhere", 7, "2020-02-02T02:02:02+00:00", "")
     (run / ".lock").write_text(json.dumps(elsewhere._asdict()))
-    notes = [event.text for event in events_of(run, resume=True, training__stop__steps=6) if isinstance(event, Noted)]
+    notes = [
+        event.text for event in collect_events(run, resume=True, training__stop__steps=6) if isinstance(event, Noted)
+    ]
     assert notes == [f"taken over from {elsewhere}, which no longer has the lock"]
 
 
@@ -131,20 +133,20 @@ def test_reading_is_not_locked_out(run: Path, first: subprocess.Popen[str]) -> N
 
 
 def test_a_run_that_is_being_made_is_locked_before_it_has_its_name(tmp_path: Path) -> None:
-    class Slow(Toy):
+    class SlowTask(Toy):
         def save(self, folder: Path) -> None:
             with pytest.raises(InputError, match="in use by process"):
                 start(tmp_path / "run")
             super().save(folder)
 
-    config = toy_config(tmp_path / "run", training__stop__steps=3)
-    list(train(Slow(config), config))
-    events_of(tmp_path / "same", training__stop__steps=3)
-    assert contents(tmp_path / "run") == contents(tmp_path / "same")
+    config = make_toy_config(tmp_path / "run", training__stop__steps=3)
+    list(train(SlowTask(config), config))
+    collect_events(tmp_path / "same", training__stop__steps=3)
+    assert read_contents(tmp_path / "run") == read_contents(tmp_path / "same")
 
 
 def test_the_lock_is_held_from_the_first_event_to_the_last_and_then_gone(tmp_path: Path) -> None:
-    config = toy_config(tmp_path / "run", training__stop__steps=6)
+    config = make_toy_config(tmp_path / "run", training__stop__steps=6)
     events = train(Toy(config), config)
     for _ in events:
         with pytest.raises(InputError, match="in use"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from toy_training import Toy, events_of, toy_config
+from toy_training import Toy, collect_events, make_toy_config
 
 from regard.training import (
     Evaluated,
@@ -29,7 +29,7 @@ PART = DataShare()
 
 
 def test_events_come_in_order_and_are_recorded(tmp_path: Path) -> None:
-    events = events_of(tmp_path / "run", training__stop__steps=9)
+    events = collect_events(tmp_path / "run", training__stop__steps=9)
     assert [type(event).__name__ for event in events] == [
         "Started",
         *("Stepped", "Saved"),  # 3
@@ -42,13 +42,13 @@ def test_events_come_in_order_and_are_recorded(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert [line["event"] for line in lines] == ["stepped", "stepped", "evaluated", "stepped", "evaluated"]
     assert sum(line["tokens"] for line in lines if line["event"] == "stepped") == sum(
-        int((Toy(toy_config(tmp_path)).epoch(epoch, part)[batch][:, 1:] > 0).sum())
+        int((Toy(make_toy_config(tmp_path)).epoch(epoch, part)[batch][:, 1:] > 0).sum())
         for epoch, batch, part in [(0, batch, PART) for batch in range(8)] + [(1, 0, PART)]
     )
 
 
 def test_the_folder_documents_itself(tmp_path: Path) -> None:
-    events_of(tmp_path / "run", training__stop__steps=3)
+    collect_events(tmp_path / "run", training__stop__steps=3)
     names = {path.name for path in (tmp_path / "run").iterdir()}
     assert names == {
         "checkpoints",
@@ -73,7 +73,7 @@ def test_the_folder_documents_itself(tmp_path: Path) -> None:
 def test_accumulation_weighs_every_token_alike(tmp_path: Path) -> None:
     """Two batches in one step have the gradient of the mean over all their tokens."""
     same = {"training__stop__steps": 1, "model__dropout": 0.0, "training__optimizer__clip": None}
-    config = toy_config(tmp_path / "run", training__optimizer__accumulate=3, **same)
+    config = make_toy_config(tmp_path / "run", training__optimizer__accumulate=3, **same)
     task = Toy(config)
     stepped = next(event for event in train(task, config) if isinstance(event, Stepped))
     seed_generator(3, -1, 0)
@@ -88,8 +88,8 @@ def test_accumulation_weighs_every_token_alike(tmp_path: Path) -> None:
 
 def test_ten_steps_are_those_of_a_plain_loop(tmp_path: Path) -> None:
     """Against torch alone: the mean loss, its gradient clipped by torch, AdamW with decay for matrices."""
-    events_of(tmp_path / "run", model__dropout=0.0, training__stop__steps=10, training__optimizer__clip=0.7)
-    config = toy_config(tmp_path, training__optimizer__clip=0.7, model__dropout=0.0)
+    collect_events(tmp_path / "run", model__dropout=0.0, training__stop__steps=10, training__optimizer__clip=0.7)
+    config = make_toy_config(tmp_path, training__optimizer__clip=0.7, model__dropout=0.0)
     task, settings = Toy(config), config.training.optimizer
     seed_generator(config.training.seed, -1, 0)
     model = task.model()
@@ -123,7 +123,7 @@ def test_clipping_bounds_the_gradient_and_reports_what_it_was(tmp_path: Path) ->
     torch.testing.assert_close(parameter.grad, torch.tensor([0.6, 0.8]))
 
 
-class Worse(Toy):
+class WorseTask(Toy):
     """A task whose metric is best at its second evaluation."""
 
     def metrics(self, sums: dict[str, float]) -> dict[str, float]:
@@ -132,8 +132,8 @@ class Worse(Toy):
 
 
 def test_patience_ends_the_run_and_the_best_weights_are_published(tmp_path: Path) -> None:
-    config = toy_config(tmp_path / "run", training__stop__patience=2)
-    events = list(train(Worse(config), config))
+    config = make_toy_config(tmp_path / "run", training__stop__patience=2)
+    events = list(train(WorseTask(config), config))
     assert [event.best for event in events if isinstance(event, Evaluated)] == [True, True, False, False]
     assert events[-1] == Finished("patience", 32, 1.0, tmp_path / "run", f"regard resume {tmp_path / 'run'}")
     best = read_safetensors(tmp_path / "run" / "checkpoints" / "000000016" / "weights.safetensors")
@@ -146,12 +146,12 @@ def test_patience_ends_the_run_and_the_best_weights_are_published(tmp_path: Path
 
 
 def test_a_target_ends_the_run(tmp_path: Path) -> None:
-    config = toy_config(tmp_path / "run", training__stop__target=1.5)
-    assert list(train(Worse(config), config))[-1].reason == "target"
+    config = make_toy_config(tmp_path / "run", training__stop__target=1.5)
+    assert list(train(WorseTask(config), config))[-1].reason == "target"
 
 
 def test_epochs_end_the_run_and_each_is_evaluated(tmp_path: Path) -> None:
-    events = events_of(
+    events = collect_events(
         tmp_path / "run",
         training__stop__steps=None,
         training__stop__epochs=2,
@@ -164,7 +164,7 @@ def test_epochs_end_the_run_and_each_is_evaluated(tmp_path: Path) -> None:
 
 
 def test_the_clock_makes_a_checkpoint_that_does_not_stay(tmp_path: Path) -> None:
-    events = events_of(
+    events = collect_events(
         tmp_path / "run",
         training__every__minutes=1e-9,
         training__every__save=None,
@@ -176,7 +176,7 @@ def test_the_clock_makes_a_checkpoint_that_does_not_stay(tmp_path: Path) -> None
 
 def test_a_loss_that_is_no_number_spoils_nothing(tmp_path: Path) -> None:
     with pytest.raises(DivergedError) as caught:
-        events_of(tmp_path / "run", model__bad_at=1)
+        collect_events(tmp_path / "run", model__bad_at=1)
     assert str(caught.value) == (
         "loss: got nan at step 9, expected a finite number; fix: lower the rate (2.3e-05 now) or clip more; "
         "the last checkpoint is from before this"
@@ -195,7 +195,7 @@ def test_a_metric_that_is_no_number_is_never_the_best() -> None:
 
 
 def test_the_average_is_the_mean_of_the_kept_weights(tmp_path: Path) -> None:
-    events_of(tmp_path / "run", training__keep=3)
+    collect_events(tmp_path / "run", training__keep=3)
     run, output = tmp_path / "run", tmp_path / "averaged.safetensors"
     chosen = average_checkpoints(run, 3, "last", Toy.goal, output)
     assert [int(path.name) for path in chosen] == [40, 39, 36]
@@ -209,12 +209,12 @@ def test_the_average_is_the_mean_of_the_kept_weights(tmp_path: Path) -> None:
 
 
 def test_data_that_shrank_is_noticed(tmp_path: Path) -> None:
-    events_of(tmp_path / "run", training__stop__steps=6)
+    collect_events(tmp_path / "run", training__stop__steps=6)
 
-    class Shrunk(Toy):
+    class ShrunkTask(Toy):
         def epoch(self, number: int, part: object) -> object:
             return super().epoch(number, part)[:4]
 
-    config = toy_config(tmp_path / "run", training__stop__steps=9)
+    config = make_toy_config(tmp_path / "run", training__stop__steps=9)
     with pytest.raises(ValueError, match=r"^data: got 4 batches in epoch 0, expected more than 6, as when it was"):
-        list(train(Shrunk(config), config, resume=tmp_path / "run"))
+        list(train(ShrunkTask(config), config, resume=tmp_path / "run"))

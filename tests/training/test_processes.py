@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from toy_training import events_of
+from toy_training import collect_events
 
 from regard.errors import InputError
 from regard.training import Evaluated, Stepped, find_checkpoints
@@ -40,7 +40,7 @@ def run(command: list[object], code: int = 0) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def curve_of(folder: Path) -> list[tuple[int, float]]:
+def read_curve(folder: Path) -> list[tuple[int, float]]:
     """Step and loss, of training and of evaluation, from the file: no step twice, none left out."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     return [(line["step"], line["metrics"]["loss"] if "metrics" in line else line["loss"]) for line in lines]
@@ -49,7 +49,7 @@ def curve_of(folder: Path) -> list[tuple[int, float]]:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "alone"
-    events = events_of(folder, **UNDERSCORED)
+    events = collect_events(folder, **UNDERSCORED)
     losses = [event.loss for event in events if isinstance(event, Stepped)]
     assert losses[-1] < 0.9 * losses[0], "it must learn something, or equal curves prove nothing"
     assert any(isinstance(event, Evaluated) for event in events)
@@ -57,8 +57,8 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def assert_same(folder: Path, alone: Path) -> None:
-    steps, losses = zip(*curve_of(folder), strict=True)
-    expected_steps, expected = zip(*curve_of(alone), strict=True)
+    steps, losses = zip(*read_curve(folder), strict=True)
+    expected_steps, expected = zip(*read_curve(alone), strict=True)
     assert steps == expected_steps
     torch.testing.assert_close(torch.tensor(losses), torch.tensor(expected), rtol=1e-4, atol=1e-5)
     last, expected_last = find_checkpoints(folder)[-1], find_checkpoints(alone)[-1]
@@ -82,12 +82,12 @@ def test_two_processes_under_torchrun_are_one_even_if_one_dies(tmp_path: Path, a
 @pytest.mark.slow
 def test_one_process_becomes_two_with_shards_and_one_again(tmp_path: Path, alone: Path) -> None:
     folder = tmp_path / "run"
-    events_of(folder, **UNDERSCORED | {"training__stop__steps": 24})
+    collect_events(folder, **UNDERSCORED | {"training__stop__steps": 24})
     flags = [*FLAGS, "training.parallel=fsdp", "training.stop.steps=32", "--processes", 2, "--restarts", 1]
     events = run([sys.executable, SCRIPT, folder, *flags, "--resume", "--die-at", 28])
     assert [event["step"] for event in events if event["event"] == "started"] == [24, 27]
     assert {path.name for path in find_checkpoints(folder)[-1].iterdir()} >= {"weights", "optimizer"}
-    events_of(folder, resume=True, **UNDERSCORED)
+    collect_events(folder, resume=True, **UNDERSCORED)
     assert_same(folder, alone)
 
 
@@ -102,7 +102,7 @@ def test_an_error_in_one_process_ends_all_with_its_sentence_once_and_a_restart_d
     said = [event["text"] for event in events if event["event"] == "error"]
     assert said == ["toy: got an error in process 1, expected none; fix: none"]
     assert find_checkpoints(folder), "what the other process had done is saved"
-    events_of(folder, resume=True, **UNDERSCORED)
+    collect_events(folder, resume=True, **UNDERSCORED)
     assert_same(folder, alone)
 
 
@@ -132,12 +132,12 @@ def test_a_parameter_that_takes_no_part_is_named_before_anyone_waits_for_it() ->
 def test_several_processes_must_be_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(InputError, match=r"^training.parallel: got none with 2 processes, expected ddp or fsdp; fix"):
-        events_of(tmp_path / "run")
+        collect_events(tmp_path / "run")
 
 
 def test_a_device_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^training.device: got moon, expected a device that torch has here; fix"):
-        events_of(tmp_path / "run", training__device="moon")
+        collect_events(tmp_path / "run", training__device="moon")
 
 
 LETTING_GO = """

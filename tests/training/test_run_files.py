@@ -12,7 +12,7 @@ from regard.cli.run_list import summarize_run
 from regard.cli.show_curves import read_curves
 from regard.errors import RegardError
 from regard.training.config import configure
-from tests.web.tiny_runs import make_run, untrained
+from tests.web.tiny_runs import make_run, make_untrained
 
 TASKS = ("translation", "captioning", "speech", "reading", "vqa")
 LONG = 2**33  # bytes, without any on the disk
@@ -61,7 +61,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = {"translation": make_run(place / "translation", "bahdanau")}
     small = {"data.questions": "scenes", "data.scenes": "12", "data.held_out": "4", "data.pixels": "16"}
     return found | {
-        task: untrained(place / task, task, **(small if task == "vqa" else {})) for task in TASKS if task not in found
+        task: make_untrained(place / task, task, **(small if task == "vqa" else {}))
+        for task in TASKS
+        if task not in found
     }
 
 

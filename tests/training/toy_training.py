@@ -121,19 +121,19 @@ class Toy:
         (folder / "words.json").write_text(json.dumps(list(range(WORDS))))
 
 
-def toy_config(folder: Path, **overrides: object) -> ToyConfig:
+def make_toy_config(folder: Path, **overrides: object) -> ToyConfig:
     """The toy's settings, changed by `training__stop__steps=3` and the like."""
     dotted = {name.replace("__", "."): value for name, value in overrides.items()}
     return configure(ToyConfig(), None, dotted | {"training.folder": str(folder)})
 
 
-def events_of(folder: Path, *, resume: bool = False, **overrides: object) -> list[Event]:
+def collect_events(folder: Path, *, resume: bool = False, **overrides: object) -> list[Event]:
     """A whole run in this process."""
-    config = toy_config(folder, **overrides)
+    config = make_toy_config(folder, **overrides)
     return list(train(Toy(config), config, resume=folder if resume else None))
 
 
-def contents(folder: Path) -> dict[str, Any]:
+def read_contents(folder: Path) -> dict[str, Any]:
     """Everything in a run folder that must not depend on interruptions: all but what a clock says."""
     found: dict[str, Any] = {"weights": (folder / "weights.safetensors").read_bytes()}
     for path in find_checkpoints(folder):

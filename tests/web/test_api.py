@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from starlette.testclient import TestClient
-from tiny_runs import LIMITS, WORDS, events_of, make_run
+from tiny_runs import LIMITS, WORDS, collect_events, make_run
 
 from regard.inspect.recording import Recording
 from regard.tasks import read_config
@@ -20,9 +20,9 @@ from regard.web.store import Uploads
 TEXT = "one two three"
 
 
-def translated(client: TestClient, **values: Any) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
+def translate(client: TestClient, **values: Any) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
     """The source, all branches, and the hypotheses."""
-    found = events_of(client.post("/api/translate", json={"run": "transformer", "text": TEXT} | values))
+    found = collect_events(client.post("/api/translate", json={"run": "transformer", "text": TEXT} | values))
     assert [name for name, _ in found] == ["source", *["step"] * (len(found) - 2), "done"]
     branches = [branch for _, data in found[1:-1] for branch in data["branches"]]
     return found[0][1], branches, found[-1][1]["hypotheses"]
@@ -42,7 +42,7 @@ def test_the_page_is_told_what_is_served(client: TestClient) -> None:
 @pytest.mark.parametrize("run", ["transformer", "bahdanau", "plain"])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_the_hypotheses_are_those_of_the_translator(client: TestClient, place: Path, run: str, beam: int) -> None:
-    source, branches, hypotheses = translated(client, run=run, beam=beam)
+    source, branches, hypotheses = translate(client, run=run, beam=beam)
     translator = Translator.load(read_config(place / run), place / run)
     expected = translator.translate(
         [TEXT], TranslationSearchOptions(beam, beam, longest=LIMITS.tokens), attention=True
@@ -64,44 +64,44 @@ def test_the_hypotheses_are_those_of_the_translator(client: TestClient, place: P
 @pytest.mark.parametrize("beam", [1, 4])
 def test_no_model_of_these_tests_rambles(client: TestClient, run: str, beam: int) -> None:
     for masked in ([], [1]):
-        _, _, hypotheses = translated(client, run=run, beam=beam, masked=masked)
+        _, _, hypotheses = translate(client, run=run, beam=beam, masked=masked)
         assert len(hypotheses[0]["tokens"]) <= LIMITS.tokens // 4
 
 
 def test_temperature_draws_and_a_seed_draws_the_same(client: TestClient) -> None:
-    said = {seed: translated(client, temperature=3.0, seed=seed)[2][0]["text"] for seed in range(6)}
+    said = {seed: translate(client, temperature=3.0, seed=seed)[2][0]["text"] for seed in range(6)}
     assert len(set(said.values())) > 1
-    assert translated(client, temperature=3.0, seed=4)[2][0]["text"] == said[4]
+    assert translate(client, temperature=3.0, seed=4)[2][0]["text"] == said[4]
 
 
 @pytest.mark.parametrize("run", ["transformer", "bahdanau"])
 def test_nobody_looks_at_a_masked_word(client: TestClient, run: str) -> None:
-    _, branches, _ = translated(client, run=run, masked=[1])
+    _, branches, _ = translate(client, run=run, masked=[1])
     assert all(branch["looked"][1] == 0 for branch in branches)
     assert all(sum(branch["looked"]) == pytest.approx(1, abs=1e-5) for branch in branches)
-    source, _, _ = translated(client, run=run, masked=[1], masking="input")
+    source, _, _ = translate(client, run=run, masked=[1], masking="input")
     assert source["tokens"] == ["▁one", "<unk>", "▁three", "</s>"]
 
 
 def test_a_masked_word_changes_the_answer(client: TestClient) -> None:
-    plain = translated(client)[2][0]
-    hidden = translated(client, masked=[0, 1, 2])[2][0]
-    unknown = translated(client, masked=[0, 1, 2], masking="input")[2][0]
+    plain = translate(client)[2][0]
+    hidden = translate(client, masked=[0, 1, 2])[2][0]
+    unknown = translate(client, masked=[0, 1, 2], masking="input")[2][0]
     assert len({plain["log_prob"], hidden["log_prob"], unknown["log_prob"]}) == 3
 
 
 def test_unknown_words_are_told(client: TestClient) -> None:
-    source, _, _ = translated(client, text="one xyzzy")
+    source, _, _ = translate(client, text="one xyzzy")
     assert source == {"tokens": ["▁one", "<unk>", "</s>"], "unknown": ["▁xyzzy"], "cut": 0}
 
 
 def test_what_is_cut_is_told(client: TestClient) -> None:
-    source, _, _ = translated(client, text="one " * (LIMITS.tokens + 2), beam=1)
+    source, _, _ = translate(client, text="one " * (LIMITS.tokens + 2), beam=1)
     assert len(source["tokens"]) == LIMITS.tokens
     assert source["cut"] == 3  # the end takes a place too
 
 
-def numbers(client: TestClient, path: str) -> Any:
+def read_numbers(client: TestClient, path: str) -> Any:
     answer = client.get(path)
     assert answer.headers["content-type"] == "application/octet-stream"
     return np.frombuffer(answer.content, dtype="<f4")
@@ -109,14 +109,14 @@ def numbers(client: TestClient, path: str) -> Any:
 
 @pytest.mark.parametrize("run", ["transformer", "bahdanau"])
 def test_attention_is_that_of_the_answer(client: TestClient, run: str) -> None:
-    _, branches, hypotheses = translated(client, run=run, masked=[1])
+    _, branches, hypotheses = translate(client, run=run, masked=[1])
     best, by_number = hypotheses[0], {branch["number"]: branch for branch in branches}
     question = {"run": run, "text": TEXT, "masked": [1]}
     found = client.post("/api/attention", json=question | {"tokens": best["tokens"]}).json()
     path = f"/api/recordings/{found['recording']}"
     site = max(place for place, one in enumerate(found["sites"]) if one["columns"] == 4)
     shape = [found["sites"][site][name] for name in ("heads", "rows", "columns")]
-    weights = numbers(client, f"{path}/table?site={site}").reshape(shape).mean(0)
+    weights = read_numbers(client, f"{path}/table?site={site}").reshape(shape).mean(0)
     assert np.allclose(weights, [by_number[number]["looked"] for number in best["path"]], atol=1e-5)
     labels = client.get(f"{path}/labels?site={site}").json()
     assert labels["columns"] == ["▁one", "▁two", "▁three", "</s>"]
@@ -146,12 +146,12 @@ def test_tiles_are_the_largest_of_their_cells(client: TestClient, place: Path) -
     name = client.post("/api/files/looked.safetensors").json()["recording"]
     for head, table in (("1", weights[1]), ("mean", weights.mean(0))):
         asked = f"/api/recordings/{name}/tile?site=1&head={head}"
-        fine = numbers(client, f"{asked}&up=0&across=0&row=1&column=0").reshape(44, 130)
+        fine = read_numbers(client, f"{asked}&up=0&across=0&row=1&column=0").reshape(44, 130)
         assert np.allclose(fine, table[256:], atol=1e-7)
-        coarse = numbers(client, f"{asked}&up=2&across=1&row=0&column=0").reshape(75, 65)
+        coarse = read_numbers(client, f"{asked}&up=2&across=1&row=0&column=0").reshape(75, 65)
         expected = torch.nn.functional.max_pool2d(table[None], (4, 2))[0]
         assert np.allclose(coarse, expected, atol=1e-7)
-    rows = numbers(client, f"/api/recordings/{name}/rows?site=1&head=1")
+    rows = read_numbers(client, f"/api/recordings/{name}/rows?site=1&head=1")
     assert np.allclose(rows, weights[1].amax(1))
     one = client.get(f"/api/recordings/{name}/weight?site=1&head=0&row=299&column=3").json()
     assert one["weight"] == pytest.approx(float(weights[0, 299, 3]), abs=1e-7)
@@ -163,7 +163,7 @@ def test_a_weight_of_a_translation_says_what_made_it(client: TestClient) -> None
     (place,) = [place for place, site in enumerate(found["sites"]) if site["name"] == "decoder 0"]
     cell = f"/api/recordings/{found['recording']}/explanation?site={place}&row=1&column=2"
     made = client.get(f"{cell}&head=1").json()
-    weights = numbers(client, f"/api/recordings/{found['recording']}/table?site={place}")
+    weights = read_numbers(client, f"/api/recordings/{found['recording']}/table?site={place}")
     row = weights.reshape(*(found["sites"][place][axis] for axis in ("heads", "rows", "columns")))[1, 1]
     assert made["weight"] == pytest.approx(float(row[2]), rel=1e-6)
     assert made["rank"] == 1 + int((row > row[2]).sum())
@@ -180,7 +180,7 @@ def test_a_recording_can_be_sent(client: TestClient, place: Path, tmp_path: Path
     content = (tmp_path / "r.safetensors").read_bytes()
     found = client.post("/api/recordings", content=content, headers={"Content-Type": "application/octet-stream"}).json()
     assert [site["name"] for site in found["sites"]] == ["here"]
-    assert numbers(client, f"/api/recordings/{found['recording']}/table?site=0").tolist() == [0.25, 0.75]
+    assert read_numbers(client, f"/api/recordings/{found['recording']}/table?site=0").tolist() == [0.25, 0.75]
 
 
 def test_old_recordings_go_when_there_is_no_room_and_those_that_were_sent_come_back(client: TestClient) -> None:
@@ -214,14 +214,14 @@ def test_files_that_were_sent_are_removed(tmp_path: Path) -> None:
 
 
 def test_all_small_sites_come_in_one_answer(client: TestClient, place: Path) -> None:
-    _, _, [best, *_] = translated(client)
+    _, _, [best, *_] = translate(client)
     question = {"run": "transformer", "text": TEXT, "tokens": best["tokens"]}
     found = client.post("/api/attention", json=question).json()
     path = f"/api/recordings/{found['recording']}"
     labels, tables = read_bundle(client.get(f"{path}/bundle").content, found["sites"])
     assert len(tables) == len(found["sites"]) > 2
     for site, table in enumerate(tables):
-        assert np.array_equal(table, numbers(client, f"{path}/table?site={site}"))
+        assert np.array_equal(table, read_numbers(client, f"{path}/table?site={site}"))
         assert labels[site] == client.get(f"{path}/labels?site={site}").json()
     name = client.post("/api/files/looked.safetensors").json()["recording"]
     head = client.get(f"/api/recordings/{name}/bundle").content
@@ -258,11 +258,11 @@ def test_no_message_shows_where_things_lie(tmp_path: Path) -> None:
 
 
 def test_a_run_that_gets_better_weights_is_opened_again(client: TestClient, place: Path) -> None:
-    before = translated(client, run="bahdanau")[2][0]["log_prob"]
+    before = translate(client, run="bahdanau")[2][0]["log_prob"]
     file = place / "bahdanau" / "weights.safetensors"
     from safetensors.torch import load, save
 
     tensors = load(file.read_bytes())
     file.write_bytes(save({name: tensor * 1.5 for name, tensor in tensors.items()}))
-    assert translated(client, run="bahdanau")[2][0]["log_prob"] != before
+    assert translate(client, run="bahdanau")[2][0]["log_prob"] != before
     file.write_bytes(save(tensors))

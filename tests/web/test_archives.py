@@ -22,14 +22,14 @@ QUESTION = {"run": "run", "text": "one", "target": "one"}
 SENTENCE = re.compile(r"[\w ]+: got [^\n]+, expected [^\n]+; fix: [^\n]+")
 
 
-class Filling:
+class FillingPickle:
     """Takes memory when it is unpickled."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return bytearray, (UNPACKED,)
 
 
-class Touching:
+class TouchingPickle:
     """Leaves a trace when it is unpickled."""
 
     def __init__(self, trace: Path) -> None:
@@ -39,7 +39,11 @@ class Touching:
         return Path.touch, (self.trace,)
 
 
-def zipped(name: str, content: bytes) -> bytes:
+def make_pickle(trace: Path) -> bytes:
+    return pickle.dumps([TouchingPickle(trace), FillingPickle()])
+
+
+def zip_content(name: str, content: bytes) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(name, content)
@@ -52,10 +56,10 @@ def unzip(content: bytes) -> bytes:
 
 
 MADE: dict[str, Callable[[Path], bytes]] = {
-    "zip": lambda trace: zipped("weights.safetensors", bytes(UNPACKED)),
+    "zip": lambda trace: zip_content("weights.safetensors", bytes(UNPACKED)),
     "gzip": lambda trace: gzip.compress(bytes(UNPACKED), mtime=0),
-    "pickle": lambda trace: pickle.dumps([Touching(trace), Filling()]),
-    "zip-of-pickle": lambda trace: zipped("archive/data.pkl", pickle.dumps([Touching(trace), Filling()])),
+    "pickle": make_pickle,
+    "zip-of-pickle": lambda trace: zip_content("archive/data.pkl", make_pickle(trace)),
 }
 UNPACK: dict[str, Callable[[bytes], object]] = {
     "zip": unzip,
@@ -65,7 +69,7 @@ UNPACK: dict[str, Callable[[bytes], object]] = {
 }
 
 
-def peak(work: Callable[[], Any]) -> tuple[Any, int]:
+def measure_peak(work: Callable[[], Any]) -> tuple[Any, int]:
     """What some work gives, and the most memory it took on its way, in all threads."""
     tracemalloc.start()
     try:
@@ -74,49 +78,49 @@ def peak(work: Callable[[], Any]) -> tuple[Any, int]:
         tracemalloc.stop()
 
 
-def uploaded(content: bytes, folder: Path) -> Any:
+def upload(content: bytes, folder: Path) -> Any:
     headers = {"Content-Type": "application/octet-stream"}
-    return asked([make_run(folder / "run", "plain")], "/api/recordings", content=content, headers=headers)
+    return post([make_run(folder / "run", "plain")], "/api/recordings", content=content, headers=headers)
 
 
-def opened(content: bytes, folder: Path) -> Any:
+def open_recording(content: bytes, folder: Path) -> Any:
     (folder / "looked.safetensors").write_bytes(content)
-    return asked([folder / "looked.safetensors"], "/api/files/looked.safetensors")
+    return post([folder / "looked.safetensors"], "/api/files/looked.safetensors")
 
 
-def loaded(content: bytes, folder: Path) -> Any:
+def load_weights(content: bytes, folder: Path) -> Any:
     run = make_run(folder / "run", "plain")
     (run / "weights.safetensors").write_bytes(content)
-    return asked([run], "/api/attention", json=QUESTION)
+    return post([run], "/api/attention", json=QUESTION)
 
 
-def asked(paths: list[Path], path: str, **request: Any) -> Any:
+def post(paths: list[Path], path: str, **request: Any) -> Any:
     with TestClient(build_app(paths, limits=Limits(upload=2**20)), base_url="http://localhost") as client:
         return client.post(path, **request)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _imported(tmp_path_factory: pytest.TempPathFactory) -> None:
+def _import_first(tmp_path_factory: pytest.TempPathFactory) -> None:
     """One whole run is opened before: what torch imports on the way takes memory too, once."""
-    asked([make_run(tmp_path_factory.mktemp("whole") / "run", "plain")], "/api/attention", json=QUESTION)
+    post([make_run(tmp_path_factory.mktemp("whole") / "run", "plain")], "/api/attention", json=QUESTION)
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_unpacking_would_be_noticed(tmp_path: Path, name: str) -> None:
     content = MADE[name](tmp_path / "trace")
     assert len(content) < 2**17
-    _, most = peak(lambda: UNPACK[name](content))
+    _, most = measure_peak(lambda: UNPACK[name](content))
     assert most >= UNPACKED
     assert (tmp_path / "trace").exists() == ("pickle" in name)
 
 
-@pytest.mark.parametrize("way", [uploaded, opened, loaded], ids=["uploaded", "opened", "loaded"])
+@pytest.mark.parametrize("way", [upload, open_recording, load_weights], ids=["uploaded", "opened", "loaded"])
 @pytest.mark.parametrize("name", MADE)
 def test_archives_and_pickles_are_refused_and_not_unpacked(
     tmp_path: Path, name: str, way: Callable[[bytes, Path], Any]
 ) -> None:
     content = MADE[name](tmp_path / "trace")
-    answer, most = peak(lambda: way(content, tmp_path))
+    answer, most = measure_peak(lambda: way(content, tmp_path))
     assert answer.status_code == 400
     assert list(answer.json()) == ["error"]
     assert SENTENCE.fullmatch(answer.json()["error"])

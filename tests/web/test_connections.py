@@ -22,7 +22,7 @@ FOLLOWERS = 5
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
     """The address of a server in a thread, with little patience."""
     run = make_run(tmp_path_factory.mktemp("served") / "run", "plain")
     with pytest.MonkeyPatch.context() as patch:
@@ -53,7 +53,7 @@ def errors() -> Iterator[list[logging.LogRecord]]:
         logger.removeHandler(handler)
 
 
-def connected(address: tuple[str, int], text: str = "") -> socket.socket:
+def connect(address: tuple[str, int], text: str = "") -> socket.socket:
     client = socket.create_connection(address, timeout=600)
     client.sendall(text.encode())
     return client
@@ -70,61 +70,61 @@ def answer(client: socket.socket) -> str:
     return b"".join(parts).decode("latin-1")
 
 
-def asked(address: tuple[str, int], text: str) -> str:
-    with connected(address, text) as client:
+def ask(address: tuple[str, int], text: str) -> str:
+    with connect(address, text) as client:
         return answer(client)
 
 
 def is_served(address: tuple[str, int]) -> bool:
-    return asked(address, f"GET /api/state {HEAD}Connection: close\r\n\r\n").startswith("HTTP/1.1 200")
+    return ask(address, f"GET /api/state {HEAD}Connection: close\r\n\r\n").startswith("HTTP/1.1 200")
 
 
-def test_silence_ends(served: tuple[str, int]) -> None:
-    with connected(served) as nothing, connected(served, f"GET / {HEAD}") as half:
+def test_silence_ends(address: tuple[str, int]) -> None:
+    with connect(address) as nothing, connect(address, f"GET / {HEAD}") as half:
         start = time.monotonic()
         assert (answer(nothing), answer(half)) == ("", "")
         assert time.monotonic() - start > 0.3
 
 
-def test_a_head_that_comes_byte_by_byte_has_the_same_time(served: tuple[str, int]) -> None:
+def test_a_head_that_comes_byte_by_byte_has_the_same_time(address: tuple[str, int]) -> None:
     """Each byte stops the clock of uvicorn; ours goes on until the head is whole. Also behind a request that was."""
     for before in ("", f"GET /api/nothing {HEAD}\r\n"):
         closed = pytest.raises((BrokenPipeError, ConnectionResetError))
-        with connected(served, before) as client, closed:
+        with connect(address, before) as client, closed:
             for _ in range(5000):
                 client.sendall(b"G")
                 time.sleep(0.1)
 
 
-def test_silent_connections_lock_nobody_out(served: tuple[str, int]) -> None:
+def test_silent_connections_lock_nobody_out(address: tuple[str, int]) -> None:
     with ExitStack() as stack:
-        silent = [stack.enter_context(connected(served)) for _ in range(200)]
-        assert is_served(served)
+        silent = [stack.enter_context(connect(address)) for _ in range(200)]
+        assert is_served(address)
         assert answer(silent[0]) == ""  # the oldest had to go
 
 
-def test_who_never_reads_is_dropped(served: tuple[str, int]) -> None:
+def test_who_never_reads_is_dropped(address: tuple[str, int]) -> None:
     """Many requests on one connection, and no answer is taken."""
-    with connected(served) as client:
+    with connect(address) as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         question = f"GET /static/page/words.js {HEAD}\r\n".encode() * 200
         with pytest.raises((BrokenPipeError, ConnectionResetError)):  # noqa: PT012
             for _ in range(10_000):
                 client.sendall(question)
                 time.sleep(0.05)
-    assert is_served(served)
+    assert is_served(address)
 
 
-def test_a_crowd_of_followers_does_not_pass_the_limit(served: tuple[str, int]) -> None:
+def test_a_crowd_of_followers_does_not_pass_the_limit(address: tuple[str, int]) -> None:
     with ExitStack() as stack:
         question = f"GET /api/runs/run/metrics {HEAD}\r\n"
-        clients = [stack.enter_context(connected(served, question)) for _ in range(30)]
+        clients = [stack.enter_context(connect(address, question)) for _ in range(30)]
         first = [client.recv(12).decode() for client in clients]
         assert first.count("HTTP/1.1 200") == FOLLOWERS
         assert first.count("HTTP/1.1 503") == 30 - FOLLOWERS
     deadline = time.monotonic() + 600
     while time.monotonic() < deadline:  # the places of those who left are free again
-        with connected(served, question) as client:
+        with connect(address, question) as client:
             if client.recv(12) == b"HTTP/1.1 200":
                 return
         time.sleep(0.2)
@@ -134,8 +134,8 @@ def test_a_crowd_of_followers_does_not_pass_the_limit(served: tuple[str, int]) -
 @pytest.mark.parametrize(
     "path", ["/", "/api/state", "/api/runs/run/metrics", "/api/recordings/x", "/api/recordings/x/tile", "/static/x"]
 )
-def test_the_head_of_any_answer_ends(served: tuple[str, int], path: str) -> None:
-    found = asked(served, f"HEAD {path} {HEAD}Connection: close\r\n\r\n")
+def test_the_head_of_any_answer_ends(address: tuple[str, int], path: str) -> None:
+    found = ask(address, f"HEAD {path} {HEAD}Connection: close\r\n\r\n")
     assert found.startswith("HTTP/1.1 ")
     assert found.endswith("\r\n\r\n")
 
@@ -155,16 +155,16 @@ LEAVING = {
 
 @pytest.mark.parametrize("name", LEAVING)
 def test_who_leaves_makes_no_traceback(
-    served: tuple[str, int], name: str, errors: list[logging.LogRecord], capfd: Any
+    address: tuple[str, int], name: str, errors: list[logging.LogRecord], capfd: Any
 ) -> None:
     for linger in (False, True):
-        client = connected(served, LEAVING[name])
+        client = connect(address, LEAVING[name])
         if linger:  # a reset in place of a farewell
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         time.sleep(0.05)
         client.close()
     time.sleep(0.4)
-    assert is_served(served)
+    assert is_served(address)
     assert [record.getMessage() for record in errors if record.exc_info or record.levelno >= logging.ERROR] == []
     assert "Traceback" not in capfd.readouterr().err
 
@@ -177,7 +177,7 @@ def test_who_follows_when_the_server_ends_makes_no_traceback(
     thread = threading.Thread(target=running.run, args=([connection],), daemon=True)
     thread.start()
     address = connection.getsockname()[:2]
-    with connected(address, f"GET /api/runs/run/metrics {HEAD}\r\n") as client:
+    with connect(address, f"GET /api/runs/run/metrics {HEAD}\r\n") as client:
         assert client.recv(12) == b"HTTP/1.1 200"
         running.should_exit = True
         thread.join(600)

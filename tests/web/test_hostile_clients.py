@@ -29,7 +29,7 @@ JSON = {"Content-Type": "application/json"}
 BINARY = {"Content-Type": "application/octet-stream"}
 
 
-def said(answer: Any) -> str:
+def read_error(answer: Any) -> str:
     """The one sentence, in the one wording."""
     text: str = answer.json()["error"]
     assert all(part in text for part in (": got ", ", expected ", "; fix: "))
@@ -51,14 +51,14 @@ def test_no_number_is_a_fault(client: TestClient, name: str, number: str) -> Non
         answer = client.post(path, content=body, headers=JSON)
         assert answer.status_code in (200, 400, 413), answer.text
         if answer.status_code != 200:
-            said(answer)
+            read_error(answer)
 
 
 def test_a_temperature_of_400_digits_is_told(client: TestClient) -> None:
     body = json.dumps(ASK | {"temperature": 10**400})
     answer = client.post("/api/translate", content=body, headers=JSON)
     assert answer.status_code == 400
-    assert said(answer) == (
+    assert read_error(answer) == (
         "temperature: got an integer of many digits, expected a number from 0 to 5; fix: use 0"
     )  # fmt: skip
 
@@ -83,7 +83,7 @@ HOSTILE_BODIES = {
 def test_no_body_is_a_fault(client: TestClient, name: str) -> None:
     answer = client.post("/api/translate", content=HOSTILE_BODIES[name], headers=JSON)
     assert answer.status_code == 400
-    said(answer)
+    read_error(answer)
 
 
 QUERIES = [
@@ -102,7 +102,7 @@ def test_no_query_is_a_fault(client: TestClient, query: str) -> None:
     name = client.post("/api/files/looked.safetensors").json()["recording"]
     answer = client.get(f"/api/recordings/{name}/tile?{query}")
     assert answer.status_code == 400
-    said(answer)
+    read_error(answer)
 
 
 @pytest.mark.parametrize("length", ["9" * 5000, "-1", "1e3", "²", "0x10", " 1 1", ""])
@@ -131,18 +131,18 @@ def test_an_empty_token_on_the_command_line_is_one_sentence(regard: Callable[...
 # ---- recordings
 
 
-def sited(sites: int, letters: int = 0) -> Recording:
+def make_recording(sites: int, letters: int = 0) -> Recording:
     return Recording.from_weights({f"{'x' * letters}{number}": torch.eye(1) for number in range(sites)})
 
 
 def test_names_and_sites_count_as_what_is_kept() -> None:
     store = Store(1_000_000)
     with pytest.raises(RefusedError, match=r"recording: got \d,\d{3},\d{3} bytes, expected at most 1,000,000"):
-        store.add("", sited(1000))
+        store.add("", make_recording(1000))
     with pytest.raises(RefusedError, match="expected at most 1,000,000"):
-        store.add("", sited(100, letters=2500))
+        store.add("", make_recording(100, letters=2500))
     for _ in range(5):
-        store.add("", sited(400))
+        store.add("", make_recording(400))
     assert (len(store.recordings), store.bytes <= 1_000_000) == (1, True)
 
 
@@ -150,17 +150,17 @@ def test_what_is_kept_is_what_it_is_counted_for() -> None:
     """The memory that many sites take is not more than what the store says of it."""
     resource_page = os.sysconf("SC_PAGE_SIZE")
 
-    def resident() -> int:
+    def measure_resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource_page
 
     if not Path("/proc/self/statm").exists():
         pytest.skip("no /proc")
-    store, before = Store(2**28), resident()
-    store.add("", sited(20_000, letters=50))
-    assert resident() - before < 1.5 * store.bytes
+    store, before = Store(2**28), measure_resident()
+    store.add("", make_recording(20_000, letters=50))
+    assert measure_resident() - before < 1.5 * store.bytes
 
 
-def written(sites: int, **more: Any) -> bytes:
+def make_file(sites: int, **more: Any) -> bytes:
     about = {"version": 1, "metadata": {}, "notes": [], "sites": [{"name": "a", "kind": "whole", **more}] * sites}
     tensors = {f"{number}/weights": torch.ones(1, 1, 1) for number in range(sites)}
     return save(tensors, metadata={"regard": json.dumps(about)})
@@ -168,13 +168,13 @@ def written(sites: int, **more: Any) -> bytes:
 
 def test_sites_are_counted_before_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.inspect.recording.file.SITES", 5)
-    (tmp_path / "r").write_bytes(written(6))
+    (tmp_path / "r").write_bytes(make_file(6))
     with pytest.raises(ValueError, match=r"r: sites: got 6, expected at most 5; fix: use a file that Recording.save"):
         Recording.load(tmp_path / "r")
 
 
 def test_loading_ends_with_its_time(tmp_path: Path) -> None:
-    (tmp_path / "r").write_bytes(written(300))
+    (tmp_path / "r").write_bytes(make_file(300))
     ticket, turns = Ticket(1000.0), []
 
     def check() -> None:
@@ -191,9 +191,9 @@ def test_loading_ends_with_its_time(tmp_path: Path) -> None:
 def test_an_upload_of_many_sites_ends_with_its_time() -> None:
     limits = Limits(seconds=0.15)
     with TestClient(build_app([], limits=limits), base_url="http://localhost") as client:
-        answer = client.post("/api/recordings", content=written(20_000), headers=BINARY)
+        answer = client.post("/api/recordings", content=make_file(20_000), headers=BINARY)
     assert answer.status_code == 503
-    assert said(answer).startswith("time: got more than 0.15 s")
+    assert read_error(answer).startswith("time: got more than 0.15 s")
 
 
 @pytest.mark.parametrize(
@@ -208,9 +208,9 @@ def test_an_upload_of_many_sites_ends_with_its_time() -> None:
     ids=["label", "name", "long-name", "kind", "key"],
 )
 def test_text_that_cannot_be_written_is_not_kept(client: TestClient, more: dict[str, Any]) -> None:
-    answer = client.post("/api/recordings", content=written(1, **more), headers=BINARY)
+    answer = client.post("/api/recordings", content=make_file(1, **more), headers=BINARY)
     assert answer.status_code == 400
-    said(answer)
+    read_error(answer)
 
 
 def test_half_a_surrogate_pair_is_refused_when_it_is_labelled(tmp_path: Path) -> None:
@@ -228,12 +228,12 @@ def test_no_json_takes_more_memory_than_its_file_may(client: TestClient) -> None
     text = json.dumps({"version": 1, "sites": [], "notes": [], "metadata": {"a": [{}] * 2000}}, separators=(",", ":"))
     answer = client.post("/api/recordings", content=save({}, metadata={"regard": text}), headers=BINARY)
     assert answer.status_code == 400
-    assert f"values, expected at most {LIMITS.upload // get_bound('recording', 'value share'):,}" in said(answer)
+    assert f"values, expected at most {LIMITS.upload // get_bound('recording', 'value share'):,}" in read_error(answer)
 
 
 def test_messages_show_no_path_of_the_server(client: TestClient, place: Path) -> None:
-    for content in (b"", b"x" * 99, written(1, kind="none"), save({"a": torch.eye(2)})):
-        text = said(client.post("/api/recordings", content=content, headers=BINARY))
+    for content in (b"", b"x" * 99, make_file(1, kind="none"), save({"a": torch.eye(2)})):
+        text = read_error(client.post("/api/recordings", content=content, headers=BINARY))
         assert "what was given" in text
         assert "tmp" not in text
         assert str(place) not in text
@@ -242,32 +242,32 @@ def test_messages_show_no_path_of_the_server(client: TestClient, place: Path) ->
 # ---- run folders
 
 
-def nested(run: Path) -> None:
+def nest_config(run: Path) -> None:
     (run / "config.toml").write_text("a = " + "[" * 100_000)
 
 
-def dotted(run: Path) -> None:
+def dot_config(run: Path) -> None:
     (run / "config.toml").write_text("a" + ".a" * 60_000 + " = 1")
 
 
-def quoted(run: Path) -> None:
+def quote_config(run: Path) -> None:
     (run / "config.toml").write_text("a = {" + "'a'." * 15_000 + "a = 1}")
 
 
-def surrogate(run: Path) -> None:
+def write_surrogate(run: Path) -> None:
     (run / "versions.json").write_text('{"format": "\\ud800"}')
 
 
-def brackets(run: Path) -> None:
+def write_brackets(run: Path) -> None:
     (run / "versions.json").write_text("[" * 100_000)
 
 
-def fifo(run: Path) -> None:
+def replace_by_fifo(run: Path) -> None:
     (run / "config.toml").unlink()
     os.mkfifo(run / "config.toml")
 
 
-def fifo_of_words(run: Path) -> None:
+def replace_words_by_fifo(run: Path) -> None:
     (run / "vocabulary" / "source.json").unlink()
     os.mkfifo(run / "vocabulary" / "source.json")
 
@@ -277,35 +277,49 @@ def loop(run: Path) -> None:
     (run / "config.toml").symlink_to("config.toml")
 
 
-def folder(run: Path) -> None:
+def replace_by_folder(run: Path) -> None:
     (run / "config.toml").unlink()
     (run / "config.toml").mkdir()
 
 
-def gone(run: Path) -> None:
+def move_away(run: Path) -> None:
     run.rename(run.with_name("elsewhere"))
 
 
-def latin(run: Path) -> None:
+def write_latin(run: Path) -> None:
     (run / "config.toml").write_bytes(b"a = '\xe9'")
 
 
-def crowded(run: Path) -> None:
+def crowd(run: Path) -> None:
     for number in range(get_bound("run folder", "entries")):
         (run / str(number)).touch()
 
 
-def large(run: Path) -> None:
+def write_large(run: Path) -> None:
     with (run / "config.toml").open("ab") as file:
         file.truncate(2**30)
 
 
-def huge_number(run: Path) -> None:
+def write_huge_number(run: Path) -> None:
     text = (run / "config.toml").read_text()
     (run / "config.toml").write_text(text.replace("held_out = ", "held_out = 1" + "0" * 400 + " # "))
 
 
-BAD = [nested, dotted, quoted, surrogate, brackets, fifo, loop, folder, gone, latin, crowded, large, huge_number]
+BAD = [
+    nest_config,
+    dot_config,
+    quote_config,
+    write_surrogate,
+    write_brackets,
+    replace_by_fifo,
+    loop,
+    replace_by_folder,
+    move_away,
+    write_latin,
+    crowd,
+    write_large,
+    write_huge_number,
+]
 
 
 @pytest.mark.parametrize("damage", BAD, ids=lambda damage: damage.__name__)
@@ -321,17 +335,17 @@ def test_one_bad_run_is_listed_as_broken_and_the_others_are_served(
         assert all(part in text for part in (": got ", ", expected ", "; fix: "))
         answer = client.post("/api/attention", json={"run": "bad", "text": "one", "target": "one"})
         assert 400 <= answer.status_code < 500
-        for one in (text, said(answer)):
+        for one in (text, read_error(answer)):
             assert str(tmp_path) not in one
     assert not any(record.exc_info for record in caplog.records)
 
 
 def test_a_bad_vocabulary_is_one_sentence_and_not_waited_for(tmp_path: Path) -> None:
     bad = make_run(tmp_path / "bad", "plain")
-    fifo_of_words(bad)
+    replace_words_by_fifo(bad)
     with TestClient(build_app([bad]), base_url="http://localhost") as client:
         answer = client.post("/api/attention", json={"run": "bad", "text": "one", "target": "one"})
-        assert "no plain file" in said(answer)
+        assert "no plain file" in read_error(answer)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -362,7 +376,7 @@ def test_metrics_that_cannot_be_read_are_one_sentence(tmp_path: Path) -> None:
     (run / "metrics.jsonl").unlink()
     os.mkfifo(run / "metrics.jsonl")
     with TestClient(build_app([run]), base_url="http://localhost") as client:
-        assert "no plain file" in said(client.get("/api/runs/run/metrics"))
+        assert "no plain file" in read_error(client.get("/api/runs/run/metrics"))
 
 
 def test_threads_are_none_the_more_afterwards() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from starlette.testclient import TestClient
-from tiny_runs import LIMITS, SMALL, untrained
+from tiny_runs import LIMITS, SMALL, make_untrained
 
 from regard.tasks import import_task, read_config
 from regard.training.lock import Lock
@@ -30,8 +30,8 @@ BINARY = {"Content-Type": "application/octet-stream"}
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("asked")
     for task in SMALL:
-        untrained(folder / task, task)
-    untrained(folder / "blind", "captioning", **{"model.attention": "none"})
+        make_untrained(folder / task, task)
+    make_untrained(folder / "blind", "captioning", **{"model.attention": "none"})
     return folder
 
 
@@ -42,13 +42,13 @@ def client(place: Path) -> Iterator[TestClient]:
         yield client
 
 
-def picture(width: int = 30, height: int = 20) -> bytes:
+def make_picture(width: int = 30, height: int = 20) -> bytes:
     file = io.BytesIO()
     Image.fromarray(np.arange(height * width * 3, dtype=np.uint8).reshape(height, width, 3)).save(file, "PNG")
     return file.getvalue()
 
 
-def sound(seconds: float = 0.5) -> bytes:
+def make_sound(seconds: float = 0.5) -> bytes:
     samples = np.sin(np.arange(int(8000 * seconds)) / 3) * 20_000
     file = io.BytesIO()
     with wave.open(file, "wb") as written:
@@ -77,7 +77,7 @@ def test_the_page_is_told_what_a_run_takes(client: TestClient) -> None:
 
 
 def test_an_image_is_described_with_a_look_at_it_for_each_word(client: TestClient) -> None:
-    answer = ask(client, "captioning", picture()).json()
+    answer = ask(client, "captioning", make_picture()).json()
     assert answer["beside"]["image"].startswith("data:image/png;base64,")
     rows, columns = answer["beside"]["grid"]
     weights = table(client, answer)
@@ -89,7 +89,7 @@ def test_an_image_is_described_with_a_look_at_it_for_each_word(client: TestClien
 
 
 def test_a_sound_is_written_down_beside_its_spectrogram(client: TestClient) -> None:
-    answer = ask(client, "speech", sound(0.5)).json()
+    answer = ask(client, "speech", make_sound(0.5)).json()
     beside = answer["beside"]
     assert beside["seconds"] == pytest.approx(0.5, abs=0.02)
     assert (beside["kind"], beside["bins"]) == ("sound", 40)
@@ -110,23 +110,23 @@ def test_a_passage_answers_a_question(client: TestClient) -> None:
 
 
 def test_a_model_without_attention_answers_and_says_so(client: TestClient) -> None:
-    answer = ask(client, "blind", picture()).json()
+    answer = ask(client, "blind", make_picture()).json()
     assert (answer["looked"], answer["beside"]) == (None, None)
 
 
 REFUSED = {
     "no image": ("captioning", b"not an image", {}, 400, "which is no image"),
-    "cut short": ("captioning", picture()[:80], {}, 400, "damaged or cut short"),
-    "too many pixels": ("captioning", picture(1000, 11), {}, 400, "at most 10,000 pixels"),
+    "cut short": ("captioning", make_picture()[:80], {}, 400, "damaged or cut short"),
+    "too many pixels": ("captioning", make_picture(1000, 11), {}, 400, "at most 10,000 pixels"),
     "nothing": ("captioning", b"", {}, 400, "which is no image"),
     "too many bytes": ("captioning", bytes(40_001), {}, 413, "at most 40,000"),
-    "no sound": ("speech", picture(), {}, 400, "a sound file: wav, flac, ogg or mp3"),
-    "too long a sound": ("speech", sound(1.5), {}, 400, "at most 1;"),
+    "no sound": ("speech", make_picture(), {}, 400, "a sound file: wav, flac, ogg or mp3"),
+    "too long a sound": ("speech", make_sound(1.5), {}, 400, "at most 1;"),
     "no text": ("reading", b"\xff\xfe", {"question": "why?"}, 400, "no UTF-8"),
     "too long a passage": ("reading", b"a " * 151, {"question": "why?"}, 400, "at most 300"),
     "no question": ("reading", b"a b", {}, 400, "question: got no word"),
-    "another field": ("captioning", picture(), {"path": "/etc/passwd"}, 400, "known names only"),
-    "another run": ("../captioning", picture(), {}, 404, "expected one of"),
+    "another field": ("captioning", make_picture(), {"path": "/etc/passwd"}, 400, "known names only"),
+    "another run": ("../captioning", make_picture(), {}, 404, "expected one of"),
 }
 
 
@@ -150,13 +150,13 @@ def test_what_cannot_be_asked_is_one_sentence(client: TestClient, name: str) -> 
 )
 def test_every_task_has_a_view(tmp_path: Path, task: str, asked: str | None, settings: dict[str, str]) -> None:
     """An example can be asked again, as it was filled in; data that lie elsewhere are not opened."""
-    run = untrained(tmp_path / "run", task, **settings)
+    run = make_untrained(tmp_path / "run", task, **settings)
     with TestClient(build_app([run]), base_url="http://localhost") as client:
         answer = ask(client, "run", example="yes").json()
         assert answer["looked"]["sites"]
         if asked is None:
             assert answer["beside"]["grid"] == [4, 4]
-            assert ask(client, "run", picture()).json()["beside"]["keys"] == 16
+            assert ask(client, "run", make_picture()).json()["beside"]["keys"] == 16
         else:
             assert re.fullmatch(asked, answer["given"]["asked"])
             again = ask(client, "run", answer["given"]["asked"].encode()).json()
@@ -199,11 +199,11 @@ def test_an_example_of_what_a_task_generates(tmp_path: Path) -> None:
 def test_a_configuration_cannot_ask_for_more_than_its_weights(
     tmp_path: Path, task: str, setting: str, value: int, said: str
 ) -> None:
-    run = untrained(tmp_path / "run", task)
+    run = make_untrained(tmp_path / "run", task)
     lines = (run / "config.toml").read_text().splitlines()
     changed = [f"{setting} = {value}" if line.startswith(f"{setting} =") else line for line in lines]
     (run / "config.toml").write_text("\n".join(changed))
-    content = {"speech": sound(), "captioning": picture(), "reading": b"a b"}[task]
+    content = {"speech": make_sound(), "captioning": make_picture(), "reading": b"a b"}[task]
     with TestClient(build_app([run]), base_url="http://localhost") as client:
         answer = ask(client, "run", content, **({"question": "who?"} if task == "reading" else {}))
         assert answer.status_code == 400
@@ -211,7 +211,7 @@ def test_a_configuration_cannot_ask_for_more_than_its_weights(
 
 
 def test_no_file_outside_of_the_run_is_read(tmp_path: Path) -> None:
-    run = untrained(tmp_path / "run", "reading")
+    run = make_untrained(tmp_path / "run", "reading")
     words = json.loads((run / "words.json").read_text())
     (tmp_path / "outside.json").write_text(json.dumps(words))
     (run / "words.json").unlink()

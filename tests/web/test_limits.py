@@ -17,7 +17,7 @@ from regard.web.security import Access, Guard
 from regard.web.store import Store
 
 
-def labelled(letters: int) -> Recording:
+def make_labelled(letters: int) -> Recording:
     recording = Recording.from_weights({"a": torch.eye(2)}, metadata={"large": "x" * 1000})
     recording.label(["x" * letters, "b"], ["c", "d"])
     recording.notes += ["a note"] * 200
@@ -26,38 +26,38 @@ def labelled(letters: int) -> Recording:
 
 def test_text_counts_as_what_is_kept() -> None:
     store = Store(100_000)
-    names = [store.add("", labelled(9_000)) for _ in range(3)]
+    names = [store.add("", make_labelled(9_000)) for _ in range(3)]
     assert list(store.recordings) == names[1:]
     assert 80_000 < store.bytes < 100_000
     with pytest.raises(RefusedError, match=r"^recording: got \d+,\d+ bytes, expected at most 100,000; fix: observe"):
-        store.add("", labelled(30_000))
+        store.add("", make_labelled(30_000))
 
 
 def test_what_the_page_does_not_show_is_not_kept() -> None:
     store = Store(100_000)
-    kept = store.get(store.add("", labelled(1))).recording
+    kept = store.get(store.add("", make_labelled(1))).recording
     assert (kept.metadata, len(kept.notes)) == ({}, 100)
 
 
 def test_few_uploads_arrive_at_once(place: Path) -> None:
     app = build_app([place / "looked.safetensors"], limits=LIMITS)
 
-    async def sent() -> None:
+    async def send_uploads() -> None:
         gate, begun = asyncio.Event(), asyncio.Semaphore(0)
-        slow = [asyncio.create_task(posted(app, gate, begun)) for _ in range(LIMITS.workers)]
+        slow = [asyncio.create_task(post_upload(app, gate, begun)) for _ in range(LIMITS.workers)]
         for _ in slow:
             await begun.acquire()
-        full = await asyncio.wait_for(posted(app, gate), 600)
+        full = await asyncio.wait_for(post_upload(app, gate), 600)
         assert full["status"] == 503
         assert (b"retry-after", b"1") in full["headers"]
         gate.set()
         assert [one["status"] for one in await asyncio.gather(*slow)] == [400] * LIMITS.workers
-        assert (await posted(app, gate))["status"] == 400  # there is room again
+        assert (await post_upload(app, gate))["status"] == 400  # there is room again
 
-    asyncio.run(sent())
+    asyncio.run(send_uploads())
 
 
-async def posted(app: Guard, gate: asyncio.Event, begun: asyncio.Semaphore | None = None) -> dict[str, Any]:
+async def post_upload(app: Guard, gate: asyncio.Event, begun: asyncio.Semaphore | None = None) -> dict[str, Any]:
     """How the answer to an upload begins whose body, when it is asked for, comes when the gate opens."""
     headers = [(b"host", b"localhost"), (b"content-type", b"application/octet-stream")]
     path = "/api/recordings"

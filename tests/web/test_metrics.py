@@ -16,7 +16,7 @@ from regard.web.metrics import Followers
 from regard.web.responses import RefusedError
 
 
-async def until(events: AsyncIterator[Event], name: str) -> Any:
+async def wait_for_event(events: AsyncIterator[Event], name: str) -> Any:
     async for event in events:
         if event.name == name:
             return event.data
@@ -27,48 +27,48 @@ def test_lines_are_told_as_they_come(tmp_path: Path) -> None:
     file = tmp_path / "metrics.jsonl"
     file.write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "lo')
 
-    async def followed() -> None:
+    async def follow() -> None:
         events = Followers(Limits()).follow(tmp_path, 0)
-        assert (await until(events, "points"))["points"] == [{"step": 1, "loss": 2.0}]
+        assert (await wait_for_event(events, "points"))["points"] == [{"step": 1, "loss": 2.0}]
         with file.open("a") as more:
             more.write('ss": 1.5}\nnoise\n{"step": 3, "loss": NaN, "metrics": {"bleu": 4.0}}\n')
-        data = await until(events, "points")
+        data = await wait_for_event(events, "points")
         assert data["points"] == [{"step": 2, "loss": 1.5}, {"step": 3, "metrics": {"bleu": 4.0}}]
         assert data["end"] == file.stat().st_size
         file.write_text('{"step": 1, "loss": 9.0}\n')
-        assert await until(events, "again") == {}
-        assert (await until(events, "points"))["points"] == [{"step": 1, "loss": 9.0}]
+        assert await wait_for_event(events, "again") == {}
+        assert (await wait_for_event(events, "points"))["points"] == [{"step": 1, "loss": 9.0}]
 
-    asyncio.run(followed())
+    asyncio.run(follow())
 
 
 def test_whether_a_run_trains_is_told(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").write_text('{"step": 1}\n')
 
-    async def followed() -> None:
+    async def follow() -> None:
         events = Followers(Limits()).follow(tmp_path, 0, {"steps": 7, "epochs": None})
-        first = await until(events, "status")
+        first = await wait_for_event(events, "status")
         assert (first["running"], first["steps"]) == (False, 7)
         assert first["age"] < 60
         with hold_lock(tmp_path):
-            assert (await until(events, "status"))["running"] is True
-        assert (await until(events, "status"))["running"] is False
+            assert (await wait_for_event(events, "status"))["running"] is True
+        assert (await wait_for_event(events, "status"))["running"] is False
 
-    asyncio.run(followed())
+    asyncio.run(follow())
 
 
 def test_a_run_without_metrics_is_waited_for(tmp_path: Path) -> None:
-    async def followed() -> None:
+    async def follow() -> None:
         events = Followers(Limits()).follow(tmp_path, 0)
-        assert await until(events, "alive") == {}
+        assert await wait_for_event(events, "alive") == {}
         (tmp_path / "metrics.jsonl").write_text('{"step": 1}\n')
-        assert (await until(events, "points"))["points"] == [{"step": 1}]
+        assert (await wait_for_event(events, "points"))["points"] == [{"step": 1}]
 
-    asyncio.run(followed())
+    asyncio.run(follow())
 
 
 def test_too_many_readers_are_told_to_wait(tmp_path: Path) -> None:
-    async def followed() -> None:
+    async def follow() -> None:
         followers = Followers(Limits(followers=1))
         first = followers.follow(tmp_path, 0)
         await anext(first)
@@ -77,7 +77,7 @@ def test_too_many_readers_are_told_to_wait(tmp_path: Path) -> None:
         await first.aclose()  # type: ignore[attr-defined]
         await anext(followers.follow(tmp_path, 0))
 
-    asyncio.run(followed())
+    asyncio.run(follow())
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ BINARY = {"Content-Type": "application/octet-stream"}
 PATHS = ["/", "/static/page/main.js", "/api/state", "/api/nothing", "/nothing"]
 
 
-def error(answer: Any) -> str:
+def read_error(answer: Any) -> str:
     """The one sentence, in the one wording."""
     text: str = answer.json()["error"]
     assert list(answer.json()) == ["error"]
@@ -46,7 +46,7 @@ def test_every_answer_has_the_headers(client: TestClient, path: str) -> None:
 def test_a_rebound_name_is_refused(client: TestClient, path: str, host: str) -> None:
     answer = client.get(path, headers={"Host": host})
     assert answer.status_code == 403
-    assert error(answer).startswith("Host: got ")
+    assert read_error(answer).startswith("Host: got ")
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1:1", "[::1]:8000"])
@@ -63,7 +63,7 @@ def test_a_foreign_page_can_neither_read_nor_post(client: TestClient, origin: st
     answers.append(client.options("/api/translate", headers=headers | {"Access-Control-Request-Method": "POST"}))
     for answer in answers:
         assert answer.status_code == 403
-        assert error(answer).startswith("Origin: got ")
+        assert read_error(answer).startswith("Origin: got ")
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
@@ -83,7 +83,7 @@ def test_what_a_form_can_send_is_refused(client: TestClient, kind: str) -> None:
     """These content types need no leave to be sent across sites; JSON does."""
     answer = client.post("/api/translate", content=json.dumps(ASK), headers={"Content-Type": kind})
     assert answer.status_code == 415
-    assert error(answer).startswith("Content-Type: got ")
+    assert read_error(answer).startswith("Content-Type: got ")
 
 
 def test_others_need_a_token(place: Path) -> None:
@@ -93,7 +93,7 @@ def test_others_need_a_token(place: Path) -> None:
         for token in ("", "Bearer", "Bearer wrong", "Bearer rightt", "Bearer righ", "Bearer é"):
             answer = client.get("/api/state", headers={"Authorization": token.encode()} if token else {})
             assert answer.status_code == 401
-            assert error(answer).startswith("token: got ")
+            assert read_error(answer).startswith("token: got ")
         assert client.get("/api/state", headers={"Authorization": "Bearer right"}).status_code == 200
         rebound = {"Host": "evil.example", "Authorization": "Bearer right"}
         assert client.get("/api/state", headers=rebound).status_code == 403
@@ -138,7 +138,7 @@ def test_no_parameter_leads_out_of_the_runs(client: TestClient, name: str) -> No
         assert answer.status_code in (400, 404, 405)
         assert "nobody may read" not in answer.text
         assert "root:" not in answer.text
-        error(answer)
+        read_error(answer)
 
 
 @pytest.mark.parametrize("file", ["metrics.jsonl", "config.toml", "weights.safetensors", "vocabulary/source.json"])
@@ -150,7 +150,7 @@ def test_a_link_out_of_a_run_is_not_followed(tmp_path: Path, file: str) -> None:
         if file == "metrics.jsonl":
             answer = client.get("/api/runs/run/metrics")
             assert answer.status_code == 403
-            assert "leads out of its folder" in error(answer)
+            assert "leads out of its folder" in read_error(answer)
         else:
             answer = client.post("/api/translate", json=ASK | {"run": "run"})
             assert f"{file}, which leads out of its folder" in answer.text
@@ -187,14 +187,14 @@ def test_malformed_bodies_are_a_sentence(client: TestClient, path: str, name: st
     if path == "/api/attention" and name.startswith("beam"):
         assert answer.status_code in (400, 404)
     assert 400 <= answer.status_code < 500
-    error(answer)
+    read_error(answer)
 
 
 @pytest.mark.parametrize("tokens", [[0], [2], [3], [99], [-1], "x", [True], [5] * 99])
 def test_tokens_are_words_of_the_vocabulary(client: TestClient, tokens: Any) -> None:
     answer = client.post("/api/attention", json=ASK | {"tokens": tokens})
     assert answer.status_code == 400
-    assert error(answer).startswith("tokens: got ")
+    assert read_error(answer).startswith("tokens: got ")
 
 
 def test_oversized_bodies_are_refused_before_they_are_read(client: TestClient) -> None:
@@ -204,7 +204,7 @@ def test_oversized_bodies_are_refused_before_they_are_read(client: TestClient) -
     ):
         answer = client.post(path, content=b"x" * (most + 1), headers={"Content-Type": kind})
         assert answer.status_code == 413
-        assert f"expected at most {most:,}" in error(answer)
+        assert f"expected at most {most:,}" in read_error(answer)
         unannounced = client.post(path, content=iter([b"x" * 1000] * 1000), headers={"Content-Type": kind})
         assert unannounced.status_code == 413
 
@@ -235,7 +235,7 @@ HOSTILE: dict[str, bytes] = {
 def test_hostile_recordings_are_a_sentence(client: TestClient, name: str) -> None:
     answer = client.post("/api/recordings", content=HOSTILE[name], headers=BINARY)
     assert answer.status_code == 400
-    error(answer)
+    read_error(answer)
     assert not Path("/tmp/regard-was-here").exists()
 
 
@@ -246,7 +246,7 @@ def test_hostile_checkpoints_are_a_sentence(tmp_path: Path, name: str) -> None:
     with TestClient(build_app([run]), base_url="http://localhost") as client:
         answer = client.post("/api/attention", json=ASK | {"run": "run", "target": "one"})
         assert answer.status_code == 400
-        assert "weights.safetensors" in error(answer)
+        assert "weights.safetensors" in read_error(answer)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_a_configuration_cannot_ask_for_memory_that_its_weights_do_not_fill(
     with TestClient(build_app([run]), base_url="http://localhost") as client:
         answer = client.post("/api/attention", json=ASK | {"run": "run", "target": "one"})
         assert answer.status_code == 400
-        error(answer)
+        read_error(answer)
 
 
 def test_a_run_of_another_shape_is_refused_before_it_is_built(tmp_path: Path) -> None:
@@ -272,7 +272,7 @@ def test_a_run_of_another_shape_is_refused_before_it_is_built(tmp_path: Path) ->
     (run / "config.toml").write_text(text.replace("hidden = 10", "hidden = 1000000"))
     with TestClient(build_app([run]), base_url="http://localhost") as client:
         answer = client.post("/api/attention", json=ASK | {"run": "run", "target": "one"})
-        assert "of shape (10, 12) instead of (1000000, 12)" in error(answer)
+        assert "of shape (10, 12) instead of (1000000, 12)" in read_error(answer)
 
 
 values = some.recursive(
@@ -294,7 +294,7 @@ def test_no_body_breaks_the_server(client: TestClient, body: Any, path: str) -> 
     assert answer.status_code == 200 or 400 <= answer.status_code < 500
     assert "error of its own" not in answer.text
     if answer.status_code != 200:
-        error(answer)
+        read_error(answer)
 
 
 @settings(max_examples=120, suppress_health_check=list(HealthCheck))
@@ -312,7 +312,7 @@ def test_no_question_about_a_recording_breaks_the_server(client: TestClient, par
     answer = client.get(f"/api/recordings/{name}/{part}", params=params)
     assert answer.status_code == 200 or 400 <= answer.status_code < 500
     if answer.status_code != 200:
-        error(answer)
+        read_error(answer)
 
 
 @pytest.fixture(scope="module")
@@ -332,4 +332,4 @@ def test_a_damaged_recording_is_read_or_refused(
     answer = client.post("/api/recordings", content=bytes(damaged[: int(kept * len(good))]), headers=BINARY)
     assert answer.status_code in (200, 400)
     if answer.status_code == 400:
-        error(answer)
+        read_error(answer)

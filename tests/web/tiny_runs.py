@@ -63,7 +63,7 @@ def make_run(folder: Path, model: str) -> Path:
     return folder
 
 
-def untrained(folder: Path, task: str, **values: str) -> Path:
+def make_untrained(folder: Path, task: str, **values: str) -> Path:
     """A run folder of generated data whose weights were never trained."""
     torch.manual_seed(1)
     tools = import_task(task)
@@ -76,7 +76,7 @@ def untrained(folder: Path, task: str, **values: str) -> Path:
     return folder
 
 
-def events_of(answer: Any) -> list[tuple[str, Any]]:
+def collect_events(answer: Any) -> list[tuple[str, Any]]:
     """The events of a whole answer."""
     parts = [part.split("\n") for part in answer.text.split("\n\n") if part]
     return [(part[0].removeprefix("event: "), json.loads(part[1].removeprefix("data: "))) for part in parts]

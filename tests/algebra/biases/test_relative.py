@@ -13,7 +13,7 @@ from regard.algebra.biases.relative import assign_buckets
 from regard.algebra.pairs import Pairs
 
 
-def bucket(distance: int, count: int, farthest: int, *, causal: bool) -> int:
+def find_bucket(distance: int, count: int, farthest: int, *, causal: bool) -> int:
     """The rule of Raffel et al. 2020, §2.1, in whole numbers: half of the buckets one by one, half by equal ratios.
 
     Bucket `near + k` starts where (away / near) ^ far = (farthest / near) ^ k, for `far` buckets beyond `near`:
@@ -40,7 +40,7 @@ def test_every_distance_falls_into_its_bucket(count: int, farthest: int, causal:
         pytest.skip("too few far distances for a bucket")
     distances = range(-2 * farthest, 2 * farthest + 1)
     found = assign_buckets(torch.tensor(list(distances)), count, farthest, causal=causal).tolist()
-    assert found == [bucket(d, count, farthest, causal=causal) for d in distances]
+    assert found == [find_bucket(d, count, farthest, causal=causal) for d in distances]
 
 
 @given(st.integers(2, 20), st.integers(1, 500), st.booleans(), st.integers(-3000, 3000))
@@ -48,7 +48,7 @@ def test_buckets_of_any_size(half: int, more: int, causal: bool, distance: int) 
     count = 2 * half
     farthest = (count // 2 if causal else count // 4) + more
     found = assign_buckets(torch.tensor([distance]), count, farthest, causal=causal).item()
-    assert found == bucket(distance, count, farthest, causal=causal)
+    assert found == find_bucket(distance, count, farthest, causal=causal)
     assert 0 <= found < count
 
 
@@ -71,7 +71,7 @@ def test_a_table_for_each_head_is_looked_up() -> None:
     for head in range(3):
         for row in range(5):
             for column in range(7):
-                own = bucket(column - (row + 2), 8, 16, causal=False)
+                own = find_bucket(column - (row + 2), 8, 16, causal=False)
                 assert found[head, row, column] == 8 * head + own
 
 

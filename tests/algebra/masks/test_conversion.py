@@ -63,7 +63,7 @@ def test_a_float_mask_with_other_numbers_is_a_bias() -> None:
     assert torch.allclose(attend(query, key, value, bias=Dense(table)).output, theirs, rtol=0, atol=1e-12)
 
 
-def multihead() -> nn.MultiheadAttention:
+def build_multihead() -> nn.MultiheadAttention:
     """Identity projections, so that only the heads and the mask are at work."""
     module = nn.MultiheadAttention(H * D, H, bias=False, batch_first=True, dtype=torch.float64)
     with torch.no_grad():
@@ -72,12 +72,12 @@ def multihead() -> nn.MultiheadAttention:
     return module
 
 
-def joined(tensor: Tensor) -> Tensor:
+def join_heads(tensor: Tensor) -> Tensor:
     return tensor.transpose(1, 2).flatten(2)
 
 
-def theirs(query: Tensor, key: Tensor, value: Tensor, **masks: Tensor | None) -> Tensor:
-    output, _ = multihead()(*(joined(t) for t in (query, key, value)), need_weights=False, **masks)
+def attend_by_torch(query: Tensor, key: Tensor, value: Tensor, **masks: Tensor | None) -> Tensor:
+    output, _ = build_multihead()(*(join_heads(t) for t in (query, key, value)), need_weights=False, **masks)
     assert isinstance(output, Tensor)
     return output
 
@@ -86,10 +86,10 @@ def theirs(query: Tensor, key: Tensor, value: Tensor, **masks: Tensor | None) ->
 def test_to_multihead_is_what_multihead_attention_means(name: str) -> None:
     query, key, value = tensors()
     mask = MASKS[name] | Mask.keep(torch.arange(S)[None] == 0)  # where nothing is allowed, theirs is NaN
-    mine = joined(attend(query, key, value, mask=mask).output)
+    mine = join_heads(attend(query, key, value, mask=mask).output)
     given = to_multihead(mask, L, S, heads=H)
     assert given.dim() == (2 if mask.table(L, S).dim() == 2 else 3)
-    assert torch.allclose(mine, theirs(query, key, value, attn_mask=given), rtol=0, atol=1e-12)
+    assert torch.allclose(mine, attend_by_torch(query, key, value, attn_mask=given), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("dims", [2, 3])
@@ -100,15 +100,15 @@ def test_from_multihead_reads_what_multihead_attention_means(dims: int, padded: 
     hidden[..., 0] = False
     padding = torch.arange(S) >= torch.tensor([[4], [S]]) if padded else None
     mask = from_multihead(hidden, padding, heads=H)
-    mine = joined(attend(query, key, value, mask=mask if dims == 3 else mask.add_head_axis()).output)
-    given = theirs(query, key, value, attn_mask=hidden, key_padding_mask=padding)
+    mine = join_heads(attend(query, key, value, mask=mask if dims == 3 else mask.add_head_axis()).output)
+    given = attend_by_torch(query, key, value, attn_mask=hidden, key_padding_mask=padding)
     assert torch.allclose(mine, given, rtol=0, atol=1e-12)
 
 
 def test_from_multihead_of_a_single_sequence() -> None:
     query, key, value = (tensor[0] for tensor in tensors())
     padding = torch.arange(S) >= 4
-    output, _ = multihead()(
+    output, _ = build_multihead()(
         *(t.transpose(0, 1).flatten(1) for t in (query, key, value)), need_weights=False, key_padding_mask=padding
     )
     mine = attend(query, key, value, mask=from_multihead(key_padding_mask=padding)).output
@@ -183,7 +183,7 @@ def test_what_is_no_huggingface_mask_is_one_sentence() -> None:
         to_huggingface(Mask.keep(torch.ones(2, 3, 1, 5, dtype=torch.bool)), 5)
 
 
-def d2l_mask(scores: Tensor, valid: Tensor) -> Tensor:
+def masked_softmax_of_d2l(scores: Tensor, valid: Tensor) -> Tensor:
     """d2l.masked_softmax, as the book prints it: (batch, queries, keys), −1e6 beyond the valid length."""
     shape = scores.shape
     valid = torch.repeat_interleave(valid, shape[1]) if valid.dim() == 1 else valid.reshape(-1)
@@ -196,7 +196,7 @@ def d2l_mask(scores: Tensor, valid: Tensor) -> Tensor:
 def test_valid_lengths_are_d2ls(valid: Tensor) -> None:
     query, key, value = (torch.randn(B, n, D, dtype=torch.float64) for n in (L, S, S))
     mask = from_valid_lengths(valid, keys=S)
-    weights = d2l_mask(query @ key.mT / D**0.5, valid)
+    weights = masked_softmax_of_d2l(query @ key.mT / D**0.5, valid)
     assert torch.allclose(attend(query, key, value, mask=mask).output, weights @ value, rtol=0, atol=1e-12)
 
 

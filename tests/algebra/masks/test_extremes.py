@@ -21,7 +21,7 @@ INTEGERS = [
 ]
 
 
-def joined(way: str) -> Mask:
+def join_masks(way: str) -> Mask:
     """Thousands of masks as one, which allows what `Causal() & Window(2, 0)` does."""
     one, two = Causal(), Window(2, 0)
     mask = one & two
@@ -42,10 +42,10 @@ def joined(way: str) -> Mask:
 @pytest.mark.usefixtures("as_installed")
 @pytest.mark.parametrize("way", ["and", "or", "right", "in turn", "not"])
 def test_thousands_of_masks_are_one_mask(way: str) -> None:
-    mask, plain = joined(way), Causal() & Window(2, 0)
+    mask, plain = join_masks(way), Causal() & Window(2, 0)
     assert torch.equal(mask.table(3, 5), plain.table(3, 5))
     assert mask.plan_key == mask.plan_key
-    assert hash(mask.plan_key) == hash(joined(way).plan_key)
+    assert hash(mask.plan_key) == hash(join_masks(way).plan_key)
     assert repr(mask).count("Window") >= MANY // 2 or way == "not"
     first, last = mask.span(0, 3, 3, 5)
     assert 0 <= first <= last <= 5

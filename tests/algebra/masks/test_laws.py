@@ -10,12 +10,12 @@ from regard.algebra.pairs import Pairs
 from regard.testing import check_mask
 
 
-def bits(count: int) -> st.SearchStrategy[list[bool]]:
+def draw_bits(count: int) -> st.SearchStrategy[list[bool]]:
     return st.lists(st.booleans(), min_size=count, max_size=count)
 
 
 @st.composite
-def simple(draw: st.DrawFn, queries: int, keys: int) -> Mask:
+def draw_simple_mask(draw: st.DrawFn, queries: int, keys: int) -> Mask:
     """Any mask of the catalog that fits."""
     counts, some = st.integers(0, keys), st.integers(0, 4)
     kinds: dict[str, st.SearchStrategy[Mask]] = {
@@ -28,20 +28,20 @@ def simple(draw: st.DrawFn, queries: int, keys: int) -> Mask:
         "around": st.tuples(st.lists(st.floats(-3, keys + 3), min_size=queries, max_size=queries), some).map(
             lambda made: CenteredWindow(torch.tensor(made[0]), made[1])
         ),
-        "documents": st.tuples(bits(keys), bits(queries)).map(
+        "documents": st.tuples(draw_bits(keys), draw_bits(queries)).map(
             lambda made: Documents(torch.tensor(made[0]).long(), torch.tensor(made[1]).long())
         ),
-        "table": bits(queries * keys).map(lambda cells: Mask.keep(torch.tensor(cells).view(queries, keys))),
-        "keys": bits(keys).map(lambda cells: Mask.keep(torch.tensor(cells)[None])),
+        "table": draw_bits(queries * keys).map(lambda cells: Mask.keep(torch.tensor(cells).view(queries, keys))),
+        "keys": draw_bits(keys).map(lambda cells: Mask.keep(torch.tensor(cells)[None])),
     }
     return draw(kinds[draw(st.sampled_from(list(kinds)))])
 
 
-def composed(data: st.DataObject, queries: int, keys: int, depth: int = 2) -> Mask:
+def draw_composed_mask(data: st.DataObject, queries: int, keys: int, depth: int = 2) -> Mask:
     """Masks of masks."""
     if depth == 0 or data.draw(st.booleans()):
-        return data.draw(simple(queries, keys))
-    left, right = composed(data, queries, keys, depth - 1), composed(data, queries, keys, depth - 1)
+        return data.draw(draw_simple_mask(queries, keys))
+    left, right = draw_composed_mask(data, queries, keys, depth - 1), draw_composed_mask(data, queries, keys, depth - 1)
     return {"&": left & right, "|": left | right, "~": ~left}[data.draw(st.sampled_from("&|~"))]
 
 
@@ -50,28 +50,28 @@ sizes = st.tuples(st.integers(1, 7), st.integers(1, 7))
 
 @given(st.data(), sizes)
 def test_masks_compose_as_sets_do(data: st.DataObject, size: tuple[int, int]) -> None:
-    one, two, three = (composed(data, *size) for _ in range(3))
+    one, two, three = (draw_composed_mask(data, *size) for _ in range(3))
 
-    def same(left: Mask, right: Mask) -> bool:
+    def are_equal(left: Mask, right: Mask) -> bool:
         return torch.equal(*torch.broadcast_tensors(left.table(*size), right.table(*size)))
 
     assert torch.equal((one & two).table(*size), one.table(*size) & two.table(*size))
     assert torch.equal((one | two).table(*size), one.table(*size) | two.table(*size))
     assert torch.equal((~one).table(*size), ~one.table(*size))
-    assert same(one & two, two & one)
-    assert same(one | two, two | one)
-    assert same((one & two) & three, one & (two & three))
-    assert same(one & (two | three), (one & two) | (one & three))
-    assert same(~(one & two), ~one | ~two)
-    assert same(~~one, one)
-    assert same(one & Full(), one)
+    assert are_equal(one & two, two & one)
+    assert are_equal(one | two, two | one)
+    assert are_equal((one & two) & three, one & (two & three))
+    assert are_equal(one & (two | three), (one & two) | (one & three))
+    assert are_equal(~(one & two), ~one | ~two)
+    assert are_equal(~~one, one)
+    assert are_equal(one & Full(), one)
     assert not (one & ~one).table(*size).any()
 
 
 @given(st.data(), sizes)
 def test_a_range_of_keys_holds_every_key_that_is_allowed(data: st.DataObject, size: tuple[int, int]) -> None:
     queries, keys = size
-    mask = composed(data, queries, keys)
+    mask = draw_composed_mask(data, queries, keys)
     start = data.draw(st.integers(0, queries - 1))
     stop = data.draw(st.integers(start + 1, queries))
     first, last = mask.span(start, stop, queries, keys)
@@ -84,7 +84,7 @@ def test_a_range_of_keys_holds_every_key_that_is_allowed(data: st.DataObject, si
 @given(st.data(), sizes)
 def test_a_block_says_what_the_whole_says(data: st.DataObject, size: tuple[int, int]) -> None:
     queries, keys = size
-    mask = composed(data, queries, keys)
+    mask = draw_composed_mask(data, queries, keys)
     rows = sorted(data.draw(st.tuples(st.integers(0, queries), st.integers(0, queries))))
     columns = sorted(data.draw(st.tuples(st.integers(0, keys), st.integers(0, keys))))
     block = mask.allows(Pairs(queries, keys, rows=(rows[0], rows[1]), columns=(columns[0], columns[1])))
@@ -95,7 +95,7 @@ def test_a_block_says_what_the_whole_says(data: st.DataObject, size: tuple[int, 
 @given(st.data(), sizes)
 def test_what_a_mask_says_of_itself_is_true(data: st.DataObject, size: tuple[int, int]) -> None:
     queries, keys = size
-    mask = composed(data, queries, keys)
+    mask = draw_composed_mask(data, queries, keys)
     table = mask.table(queries, keys)
     if mask.causal:
         assert not (table & ~Causal().table(queries, keys)).any()

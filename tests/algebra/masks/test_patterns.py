@@ -9,61 +9,61 @@ from regard import Causal, CenteredWindow, Documents, Full, InputError, KindErro
 from regard.algebra.pairs import Pairs
 
 
-def picture(mask: Mask, queries: int, keys: int) -> list[str]:
+def draw_mask(mask: Mask, queries: int, keys: int) -> list[str]:
     """A row of x and . for each query."""
     return ["".join(".x"[int(cell)] for cell in row) for row in mask.table(queries, keys)]
 
 
 def test_full() -> None:
-    assert picture(Full(), 2, 3) == ["xxx", "xxx"]
+    assert draw_mask(Full(), 2, 3) == ["xxx", "xxx"]
 
 
 def test_causal_puts_the_last_query_on_the_last_key() -> None:
-    assert picture(Causal(), 3, 3) == ["x..", "xx.", "xxx"]
-    assert picture(Causal(), 2, 5) == ["xxxx.", "xxxxx"]
-    assert picture(Causal(), 1, 3) == ["xxx"]
-    assert picture(Causal(), 5, 2) == ["..", "..", "..", "x.", "xx"]
+    assert draw_mask(Causal(), 3, 3) == ["x..", "xx.", "xxx"]
+    assert draw_mask(Causal(), 2, 5) == ["xxxx.", "xxxxx"]
+    assert draw_mask(Causal(), 1, 3) == ["xxx"]
+    assert draw_mask(Causal(), 5, 2) == ["..", "..", "..", "x.", "xx"]
 
 
 def test_window() -> None:
-    assert picture(Window(before=1, after=2), 5, 5) == ["xxx..", "xxxx.", ".xxxx", "..xxx", "...xx"]
-    assert picture(Window(before=0, after=0), 2, 5) == ["...x.", "....x"]
-    assert picture(Window(before=1, after=0), 5, 3) == ["...", "...", "x..", "xx.", ".xx"]
+    assert draw_mask(Window(before=1, after=2), 5, 5) == ["xxx..", "xxxx.", ".xxxx", "..xxx", "...xx"]
+    assert draw_mask(Window(before=0, after=0), 2, 5) == ["...x.", "....x"]
+    assert draw_mask(Window(before=1, after=0), 5, 3) == ["...", "...", "x..", "xx.", ".xx"]
 
 
 def test_around_keeps_both_ends_and_takes_fractions() -> None:
     mask = CenteredWindow(torch.tensor([0.0, 2.0, 2.5, 6.0, -3.0]), radius=1)
-    assert picture(mask, 5, 5) == ["xx...", ".xxx.", "..xx.", ".....", "....."]
+    assert draw_mask(mask, 5, 5) == ["xx...", ".xxx.", "..xx.", ".....", "....."]
 
 
 def test_lengths() -> None:
-    assert picture(Lengths(torch.tensor(2)), 2, 5) == ["xx...", "xx..."]
+    assert draw_mask(Lengths(torch.tensor(2)), 2, 5) == ["xx...", "xx..."]
     table = Lengths(torch.tensor([0, 1, 3])).table(1, 3)
     assert table[:, 0].int().tolist() == [[0, 0, 0], [1, 0, 0], [1, 1, 1]]
 
 
 def test_prefix() -> None:
-    assert picture(Prefix(torch.tensor(2)), 5, 5) == ["xx...", "xx...", "xxx..", "xxxx.", "xxxxx"]
-    assert picture(Prefix(torch.tensor(0)), 3, 3) == picture(Causal(), 3, 3)
-    assert picture(Prefix(torch.tensor(3)), 3, 3) == picture(Full(), 3, 3)
+    assert draw_mask(Prefix(torch.tensor(2)), 5, 5) == ["xx...", "xx...", "xxx..", "xxxx.", "xxxxx"]
+    assert draw_mask(Prefix(torch.tensor(0)), 3, 3) == draw_mask(Causal(), 3, 3)
+    assert draw_mask(Prefix(torch.tensor(3)), 3, 3) == draw_mask(Full(), 3, 3)
 
 
 def test_documents() -> None:
     names = torch.tensor([7, 7, 3, 7, 3])
-    assert picture(Documents(names), 5, 5) == ["xx.x.", "xx.x.", "..x.x", "xx.x.", "..x.x"]
-    assert picture(Documents(names), 2, 5) == ["xx.x.", "..x.x"]
-    assert picture(Documents(names, torch.tensor([3, 9, 7])), 3, 5) == ["..x.x", ".....", "xx.x."]
+    assert draw_mask(Documents(names), 5, 5) == ["xx.x.", "xx.x.", "..x.x", "xx.x.", "..x.x"]
+    assert draw_mask(Documents(names), 2, 5) == ["xx.x.", "..x.x"]
+    assert draw_mask(Documents(names, torch.tensor([3, 9, 7])), 3, 5) == ["..x.x", ".....", "xx.x."]
 
 
 def test_table_says_its_polarity() -> None:
     cells = torch.tensor([[True, False, False], [False, True, True]])
-    assert picture(Mask.keep(cells), 2, 3) == ["x..", ".xx"]
-    assert picture(Mask.drop(cells), 2, 3) == [".xx", "x.."]
+    assert draw_mask(Mask.keep(cells), 2, 3) == ["x..", ".xx"]
+    assert draw_mask(Mask.drop(cells), 2, 3) == [".xx", "x.."]
 
 
 def test_a_table_of_one_row_or_column_is_shared() -> None:
-    assert picture(Mask.keep(torch.tensor([[True, False, True]])), 2, 3) == ["x.x", "x.x"]
-    assert picture(Mask.keep(torch.tensor([[True], [False]])), 2, 3) == ["xxx", "..."]
+    assert draw_mask(Mask.keep(torch.tensor([[True, False, True]])), 2, 3) == ["x.x", "x.x"]
+    assert draw_mask(Mask.keep(torch.tensor([[True], [False]])), 2, 3) == ["xxx", "..."]
 
 
 @pytest.mark.parametrize("queries", [1, 2, 5, 11])

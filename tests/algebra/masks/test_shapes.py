@@ -20,7 +20,7 @@ def rows(*lead: int, queries: int = L, keys: int = S) -> tuple[Tensor, Tensor, T
     return tuple(torch.randn(*lead, n, D, generator=noise) for n in (queries, keys, keys))  # type: ignore[return-value]
 
 
-def padding(batch: int = B, keys: int = S) -> Tensor:
+def make_padding(batch: int = B, keys: int = S) -> Tensor:
     """True where a key is real; each sequence has its own, and not only at the end."""
     real = torch.arange(keys) <= torch.arange(batch)[:, None]
     return real | (torch.arange(keys) == keys - 1)
@@ -29,7 +29,7 @@ def padding(batch: int = B, keys: int = S) -> Tensor:
 @pytest.mark.parametrize("queries", [1, B, L])
 def test_keep_keys_and_drop_keys_hide_the_padding_of_each_sequence(queries: int) -> None:
     query, key, value = rows(B, queries=queries)
-    real = padding()
+    real = make_padding()
     for mask in (Mask.keep_keys(real), Mask.drop_keys(~real)):
         output = attend(query, key, value, mask=mask).output
         for sequence in range(B):
@@ -40,7 +40,7 @@ def test_keep_keys_and_drop_keys_hide_the_padding_of_each_sequence(queries: int)
 
 def test_keep_keys_takes_one_sequence_and_any_lead_axes() -> None:
     query, key, value = rows(B, H)
-    real = padding()
+    real = make_padding()
     expected = attend(query, key, value, mask=Lengths(torch.full((B, 1), S)) & Mask.keep_keys(real[:, None])).output
     assert torch.equal(attend(query, key, value, mask=Mask.keep_keys(real).add_head_axis()).output, expected)
     one = attend(query[0], key[0], value[0], mask=Mask.keep_keys(real[0])).output
@@ -59,7 +59,7 @@ def test_a_padding_mask_is_a_bool_tensor(word: str) -> None:
 @pytest.mark.parametrize("lead", [(L,), (L, H)], ids=str)
 def test_a_table_that_may_be_padding_or_queries_is_refused(lead: tuple[int, ...]) -> None:
     query, key, value = rows(*lead)
-    table = padding(L)
+    table = make_padding(L)
     sentence = (
         "mask.table: got 5 rows, expected no doubt whether they are the 5 queries or the 5 sequences; "
         "fix: write Mask.keep_keys(tensor) if each is the padding of a sequence, tensor[None] if each is a query"
@@ -74,12 +74,12 @@ def test_a_table_that_may_be_padding_or_queries_is_refused(lead: tuple[int, ...]
 
 
 def test_a_table_that_can_only_be_of_queries_is_taken() -> None:
-    table = padding(L)
+    table = make_padding(L)
     for lead in ((), (B,), (B, L), (1,)):
         query, key, value = rows(*lead)
         attend(query, key, value, mask=Mask.keep(table))
     with pytest.raises(InputError, match=re.escape("write Mask.keep_keys(tensor) for the padding of each sequence")):
-        attend(*rows(B), mask=Mask.keep(padding(B)))
+        attend(*rows(B), mask=Mask.keep(make_padding(B)))
 
 
 BY_SEQUENCE: dict[str, Callable[[int], Mask]] = {
@@ -132,7 +132,7 @@ def test_heads_may_see_different_keys_in_a_layer(batch: int, groups: int) -> Non
     layer = Attention(D, heads=H, groups=groups)
     x = torch.randn(batch, L, D)
     tables = torch.rand(batch, H, L, L) < 0.6
-    memory = layer.remember(x, mask=Mask.keep_keys(padding(batch, L)))
+    memory = layer.remember(x, mask=Mask.keep_keys(make_padding(batch, L)))
     weights = layer.attend(x, memory, mask=Mask.keep(tables) & Causal()).weights.dense()
     for head in range(H):
         alone = layer.attend(x, memory, mask=Mask.keep(tables[:, head]) & Causal()).weights.dense()
@@ -151,7 +151,7 @@ def test_what_from_multihead_gives_passes_through_a_layer(tables: str, padded: b
     own = torch.eye(L, dtype=torch.bool)
     drop = {"none": None, "one": torch.rand(L, L) < 0.5, "each": torch.rand(batch * H, L, L) < 0.5}[tables]
     drop = None if drop is None else drop & ~own
-    pad = ~padding(batch, L) if padded else None
+    pad = ~make_padding(batch, L) if padded else None
     expected = theirs(x, x, x, attn_mask=drop, key_padding_mask=pad, need_weights=False)[0]
     layer = Attention.from_torch(theirs)
     output = layer(x, layer.remember(x), mask=from_multihead(drop, pad, heads=H))

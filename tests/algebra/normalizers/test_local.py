@@ -14,7 +14,7 @@ L, S, D, E = 5, 11, 3, 2
 BACKENDS: list[BackendName] = ["eager", "sdpa", "local", "stream"]
 
 
-def by_the_paper(query: Tensor, key: Tensor, value: Tensor, center: Tensor, radius: int) -> Tensor:
+def attend_in_loops(query: Tensor, key: Tensor, value: Tensor, center: Tensor, radius: int) -> Tensor:
     """Luong et al. 2015, eq. 7 and 10, in loops: the window is [p − D, p + D], σ = D / 2."""
     output = torch.zeros(query.shape[0], value.shape[1], dtype=torch.float64)
     for i in range(query.shape[0]):
@@ -38,7 +38,7 @@ def test_it_is_what_the_paper_says(backend: BackendName) -> None:
     query, key, value, center = tensors()
     local, window = LocalGaussian(center, deviation=1.5), CenteredWindow(center, radius=3)
     found = attend(query, key, value, normalizer=local, mask=window, backend=backend).output
-    assert torch.allclose(found, by_the_paper(query, key, value, center, 3), rtol=0, atol=1e-12)
+    assert torch.allclose(found, attend_in_loops(query, key, value, center, 3), rtol=0, atol=1e-12)
     assert (found[-1] == 0).all()
 
 

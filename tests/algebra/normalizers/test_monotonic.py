@@ -15,7 +15,7 @@ L, S = 3, 5
 SEQUENTIAL: list[SequentialNormalizer] = [Monotonic(), HardMonotonic(), ChunkwiseMonotonic(3)]
 
 
-def expected_by_all_walks(scores: Tensor) -> Tensor:
+def sum_over_walks(scores: Tensor) -> Tensor:
     """Every way to stop, with its probability: query i goes on from where query i − 1 stopped, or is off the end."""
     stop = torch.sigmoid(scores)
     weights = torch.zeros_like(scores)
@@ -36,7 +36,7 @@ def expected_by_all_walks(scores: Tensor) -> Tensor:
 
 def test_the_expected_alignment_is_the_sum_over_all_walks() -> None:
     scores = 2 * torch.randn(L, S, dtype=torch.float64)
-    assert torch.allclose(Monotonic()(scores, None, Pairs(L, S)), expected_by_all_walks(scores), rtol=0, atol=1e-12)
+    assert torch.allclose(Monotonic()(scores, None, Pairs(L, S)), sum_over_walks(scores), rtol=0, atol=1e-12)
 
 
 def test_the_hard_walk_takes_the_first_key_that_says_stop() -> None:
@@ -54,7 +54,7 @@ def test_certain_scores_make_the_expected_walk_the_hard_one() -> None:
 def test_chunks_are_a_soft_look_at_the_keys_before() -> None:
     """Chiu & Raffel 2018, eq. 10, in loops over where the walk stopped."""
     scores, width = torch.randn(L, S, dtype=torch.float64), 3
-    walk = expected_by_all_walks(scores)
+    walk = sum_over_walks(scores)
     true = torch.zeros_like(scores)
     for query in range(L):
         for place in range(S):

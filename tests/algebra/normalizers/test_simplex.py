@@ -48,7 +48,7 @@ numbers = st.floats(-30, 30, allow_nan=False)
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
+def draw_tables(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
     """Scores and what is allowed; often with an empty row, ties and far-apart numbers."""
     scores = draw(st.lists(numbers, min_size=L * S, max_size=L * S))
     allowed = draw(st.lists(st.booleans(), min_size=L * S, max_size=L * S))
@@ -60,7 +60,7 @@ def tables(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("name", ALL)
 @settings(max_examples=30)
-@given(table=tables())
+@given(table=draw_tables())
 def test_weights_are_not_negative_and_what_is_hidden_weighs_nothing(name: str, table: tuple[Tensor, Tensor]) -> None:
     scores, allowed = table
     scores = scores.abs() if name == "row total" else scores  # it is for scores that are never negative
@@ -74,7 +74,7 @@ def test_weights_are_not_negative_and_what_is_hidden_weighs_nothing(name: str, t
 
 @pytest.mark.parametrize("name", ONE_SUM)
 @settings(max_examples=30)
-@given(table=tables())
+@given(table=draw_tables())
 def test_rows_sum_to_one_or_are_empty(name: str, table: tuple[Tensor, Tensor]) -> None:
     scores, allowed = table
     sums = ONE_SUM[name](scores, allowed, PAIRS).sum(-1)
@@ -83,7 +83,7 @@ def test_rows_sum_to_one_or_are_empty(name: str, table: tuple[Tensor, Tensor]) -
 
 @pytest.mark.parametrize("name", LESS)
 @settings(max_examples=30)
-@given(table=tables())
+@given(table=draw_tables())
 def test_rows_that_may_look_at_nothing_sum_to_less(name: str, table: tuple[Tensor, Tensor]) -> None:
     scores, allowed = table
     assert (LESS[name](scores, allowed, PAIRS).sum(-1) <= 1 + 1e-12).all()
@@ -91,7 +91,7 @@ def test_rows_that_may_look_at_nothing_sum_to_less(name: str, table: tuple[Tenso
 
 @pytest.mark.parametrize("name", [n for n in ALL if ALL[n].shift_invariant])
 @settings(max_examples=30)
-@given(table=tables(), shift=st.floats(-5, 5))
+@given(table=draw_tables(), shift=st.floats(-5, 5))
 def test_a_shift_of_a_row_changes_nothing_where_that_is_said(
     name: str, table: tuple[Tensor, Tensor], shift: float
 ) -> None:
@@ -110,7 +110,7 @@ def test_those_that_feel_a_shift_do_not_claim_otherwise(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in ALL if n != "local-p"])
 @settings(max_examples=20)
-@given(table=tables(), order=st.permutations(range(S)))
+@given(table=draw_tables(), order=st.permutations(range(S)))
 def test_permuting_the_keys_permutes_the_weights(name: str, table: tuple[Tensor, Tensor], order: list[int]) -> None:
     scores, allowed = (tensor.abs() if tensor.is_floating_point() else tensor for tensor in table)
     found = ALL[name](scores[:, order], allowed[:, order], PAIRS)
@@ -178,7 +178,7 @@ def test_the_entmax_package_agrees_on_the_gradient_to_alpha() -> None:
 
 
 @settings(max_examples=30)
-@given(table=tables())
+@given(table=draw_tables())
 def test_entmax_goes_from_softmax_to_sparsemax(table: tuple[Tensor, Tensor]) -> None:
     scores, allowed = table
     ends = {1.0: Softmax(), 1.5: Entmax15(), 2.0: Sparsemax()}

@@ -21,34 +21,34 @@ DOTS: list[Score] = [
 ]
 
 
-def drawn(*shape: int, seed: int) -> Tensor:
+def draw_normal(*shape: int, seed: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 @st.composite
-def forms(draw: st.DrawFn) -> DotForm:
+def draw_dot_form(draw: st.DrawFn) -> DotForm:
     """Any dot form of B × L × S: widths, scales, rows and columns there or not, lead axes there or shared."""
     seed, width = draw(st.integers(0, 2**16)), draw(st.integers(1, 3))
     lead = draw(st.sampled_from([(B,), (1,), ()]))
-    scale = draw(st.one_of(st.floats(-3, 3), st.just(drawn(B, 1, 1, seed=seed + 4))))
-    row = drawn(*lead, L, seed=seed + 2) if draw(st.booleans()) else None
-    column = drawn(*lead, S, seed=seed + 3) if draw(st.booleans()) else None
-    return DotForm(drawn(*lead, L, width, seed=seed), drawn(B, S, width, seed=seed + 1), scale, row, column)
+    scale = draw(st.one_of(st.floats(-3, 3), st.just(draw_normal(B, 1, 1, seed=seed + 4))))
+    row = draw_normal(*lead, L, seed=seed + 2) if draw(st.booleans()) else None
+    column = draw_normal(*lead, S, seed=seed + 3) if draw(st.booleans()) else None
+    return DotForm(draw_normal(*lead, L, width, seed=seed), draw_normal(B, S, width, seed=seed + 1), scale, row, column)
 
 
-@given(forms(), forms())
+@given(draw_dot_form(), draw_dot_form())
 def test_dot_forms_add(left: DotForm, right: DotForm) -> None:
     total = left + right
     assert torch.allclose(total.compute_scores(), left.compute_scores() + right.compute_scores(), rtol=0, atol=1e-10)
     assert total.query.shape[-1] == left.query.shape[-1] + right.query.shape[-1]
 
 
-@given(forms(), st.one_of(st.floats(-5, 5), st.just(torch.tensor([[[2.0]], [[-3.0]]]).double())))
+@given(draw_dot_form(), st.one_of(st.floats(-5, 5), st.just(torch.tensor([[[2.0]], [[-3.0]]]).double())))
 def test_dot_forms_have_multiples(form: DotForm, factor: float | Tensor) -> None:
     assert torch.allclose(form.multiply(factor).compute_scores(), form.compute_scores() * factor, rtol=0, atol=1e-10)
 
 
-@given(forms())
+@given(draw_dot_form())
 def test_a_folded_form_is_the_same_in_query_and_key_alone(form: DotForm) -> None:
     whole = form.fold_offsets(keep_row=True)
     assert whole.row is None
@@ -58,21 +58,21 @@ def test_a_folded_form_is_the_same_in_query_and_key_alone(form: DotForm) -> None
     )
 
 
-@given(forms())
+@given(draw_dot_form())
 def test_without_its_row_a_form_differs_by_a_number_for_each_query(form: DotForm) -> None:
     difference = form.compute_scores() - form.fold_offsets(keep_row=False).compute_scores()
     assert torch.allclose(difference, difference[..., :1].expand_as(difference), rtol=0, atol=1e-10)
 
 
-@given(forms())
+@given(draw_dot_form())
 def test_unscaled_moves_the_scale_into_the_queries(form: DotForm) -> None:
     assert form.fold_scale().scale == 1.0
     assert torch.allclose(form.fold_scale().compute_scores(), form.compute_scores(), rtol=0, atol=1e-10)
 
 
-@given(forms(), st.integers(0, 99))
+@given(draw_dot_form(), st.integers(0, 99))
 def test_a_column_is_added_to_every_row(form: DotForm, seed: int) -> None:
-    column = drawn(B, S, seed=seed)
+    column = draw_normal(B, S, seed=seed)
     assert torch.allclose(
         form.add_column(column).compute_scores(), form.compute_scores() + column[:, None, :], rtol=0, atol=1e-10
     )
@@ -94,7 +94,7 @@ def test_sums_and_multiples_of_scores_have_a_dot_form(left: Score, right: Score)
     """Two derivations of the same numbers: the formulas added up, and one product of wider vectors."""
     score = (0.5 * left + right * -2.0).double()
     assert score.form == "dot"
-    query, key = drawn(3, 2, L, 3, seed=1), drawn(3, 2, S, 3, seed=2)
+    query, key = draw_normal(3, 2, L, 3, seed=1), draw_normal(3, 2, S, 3, seed=2)
     by_hand = 0.5 * left.double()(query, key) - 2.0 * right.double()(query, key)
     assert torch.allclose(score(query, key), by_hand, rtol=0, atol=1e-12)
     assert torch.allclose(as_dot(score).dot_form(query, key).compute_scores(), by_hand, rtol=0, atol=1e-10)
@@ -111,7 +111,7 @@ def test_a_sum_of_three_is_a_sum_of_sums() -> None:
     score = Dot() + Gaussian() + Cosine()
     assert isinstance(score, Sum)
     assert score.form == "dot"
-    query, key = drawn(L, 3, seed=1), drawn(S, 3, seed=2)
+    query, key = draw_normal(L, 3, seed=1), draw_normal(S, 3, seed=2)
     assert torch.allclose(score(query, key), Dot()(query, key) + Gaussian()(query, key) + Cosine()(query, key))
 
 
@@ -129,7 +129,7 @@ def test_only_scores_and_numbers_add_up(other: object) -> None:
 @pytest.mark.parametrize("number", [1, -0.5, torch.tensor([1.0, -3.0], dtype=torch.float64)], ids=repr)
 def test_a_number_is_added_to_every_score(score: Score, number: float | Tensor) -> None:
     """One number, or one for each head, from either side, by the formula and by the dot form."""
-    query, key = drawn(3, 2, L, 3, seed=1), drawn(3, 2, S, 3, seed=2)
+    query, key = draw_normal(3, 2, L, 3, seed=1), draw_normal(3, 2, S, 3, seed=2)
     by_hand = score(query, key) + (number[:, None, None] if isinstance(number, Tensor) else number)
     for total in (score + number, number + score):
         assert isinstance(total, Offset)

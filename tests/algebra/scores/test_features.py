@@ -18,11 +18,11 @@ def test_elu_plus_one_is_exp_below_zero_and_one_more_above() -> None:
 def test_a_constant_feature_gives_the_running_mean() -> None:
     """All scores alike: with the row total, query i reads the mean of the first i + 1 values."""
 
-    def ones(x: Tensor) -> Tensor:
+    def map_to_ones(x: Tensor) -> Tensor:
         return torch.ones_like(x)
 
     query, value = torch.randn(7, 3, dtype=torch.float64), torch.randn(7, 5, dtype=torch.float64)
-    attended = attend(query, query, value, score=FeatureDot(ones), normalizer=RowTotal(), mask=Causal())
+    attended = attend(query, query, value, score=FeatureDot(map_to_ones), normalizer=RowTotal(), mask=Causal())
     assert attended.plan.backend == "linear"
     means = value.cumsum(0) / torch.arange(1, 8)[:, None]
     assert torch.allclose(attended.output, means, rtol=0, atol=1e-14)

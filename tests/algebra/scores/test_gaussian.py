@@ -38,24 +38,24 @@ def test_learned_bandwidths_are_parameters() -> None:
     assert [float(p.detach()) for p in Gaussian.learned(2.0).parameters()] == [2.0]
 
 
-def errors(mean: float, mask: Mask) -> tuple[float, dict[str, float]]:
+def measure_errors(mean: float, mask: Mask) -> tuple[float, dict[str, float]]:
     """The float32 error of eager and of each backend, against float64, with keys and queries around `mean`."""
     query, key, value = ((torch.randn(2, 3, 61, 17) + mean) if i < 2 else torch.randn(2, 3, 61, 13) for i in range(3))
     wide = [tensor.double() for tensor in (query, key, value)]
     true = attend(*wide, score=Gaussian(2.0), mask=mask, backend="eager").output
 
-    def error(backend: BackendName) -> float:
+    def measure_error(backend: BackendName) -> float:
         found: Tensor = attend(query, key, value, score=Gaussian(2.0), mask=mask, backend=backend).output
         return float((found.double() - true).abs().max())
 
-    return error("eager"), {backend: error(backend) for backend in BACKENDS}
+    return measure_error("eager"), {backend: measure_error(backend) for backend in BACKENDS}
 
 
 @pytest.mark.parametrize("mean", [0.0, 30.0])
 @pytest.mark.parametrize("mask", [Lengths(torch.tensor([[61], [31]])), Causal()], ids=["lengths", "causal"])
 def test_far_from_the_origin_float32_loses_no_digits(mean: float, mask: Mask) -> None:
     """Without centering the keys the error at mean 30 is some hundred times eager's (core.md, §3.1)."""
-    eager, found = errors(mean, mask)
+    eager, found = measure_errors(mean, mask)
     # torch's fused kernel takes exponentials with an error of 20 units in the last place.
     kernel = 20 * torch.finfo(torch.float32).eps * 4
     for backend, error in found.items():

@@ -31,7 +31,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def difference(options: dict[str, Any]) -> float:
+def measure_difference(options: dict[str, Any]) -> float:
     """Of the output and of the weights from the definition's, with a share of zeros where rows see nothing."""
     options = dict(options)
     queries, keys = options.pop("sizes", (L, S))
@@ -54,14 +54,14 @@ def main() -> None:
     found: dict[str, float | str] = {}
     for name, options in CASES.items():
         try:
-            found[name] = difference(options)
+            found[name] = measure_difference(options)
         except Exception as error:
             found[name] = f"{type(error).__name__}: {error}"
     print(json.dumps(found))
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, float | str]:
+def differences() -> dict[str, float | str]:
     run = subprocess.run([sys.executable, __file__], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     result: dict[str, float | str] = json.loads(run.stdout.splitlines()[-1])
@@ -69,8 +69,8 @@ def found() -> dict[str, float | str]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_its_forward_is_the_definition(name: str, found: dict[str, float | str]) -> None:
-    error = found[name]
+def test_its_forward_is_the_definition(name: str, differences: dict[str, float | str]) -> None:
+    error = differences[name]
     assert isinstance(error, float), error
     assert error <= 1e-10
 

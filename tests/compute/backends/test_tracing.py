@@ -39,7 +39,7 @@ from regard import (
 B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
 
 
-class Attend(nn.Module):
+class AttendModule(nn.Module):
     """Parts in a module, as a model has them."""
 
     def __init__(self, **options: Any) -> None:
@@ -52,40 +52,43 @@ class Attend(nn.Module):
         return attend(query, key, value, **self.options).output
 
 
-def cases() -> dict[str, tuple[str, Attend]]:
+def build_cases() -> dict[str, tuple[str, AttendModule]]:
     """What to trace, and the backend that it must land on."""
     centers, lengths = torch.linspace(0.0, 6.0, L), torch.tensor([[4], [0]])
     return {
-        "plain": ("sdpa", Attend()),
-        "causal": ("sdpa", Attend(mask=Causal())),
-        "lengths": ("sdpa", Attend(mask=Lengths(lengths))),
-        "causal and lengths": ("sdpa", Attend(mask=Causal() & Lengths(lengths))),
-        "prefix": ("sdpa", Attend(mask=Prefix(lengths))),
-        "documents": ("sdpa", Attend(mask=Documents(torch.arange(S) // 3))),
-        "table": ("sdpa", Attend(mask=Mask.keep(torch.rand(B, 1, L, S) < 0.5))),
-        "learned gaussian": ("sdpa", Attend(score=Gaussian.learned(heads=H), mask=Lengths(lengths))),
+        "plain": ("sdpa", AttendModule()),
+        "causal": ("sdpa", AttendModule(mask=Causal())),
+        "lengths": ("sdpa", AttendModule(mask=Lengths(lengths))),
+        "causal and lengths": ("sdpa", AttendModule(mask=Causal() & Lengths(lengths))),
+        "prefix": ("sdpa", AttendModule(mask=Prefix(lengths))),
+        "documents": ("sdpa", AttendModule(mask=Documents(torch.arange(S) // 3))),
+        "table": ("sdpa", AttendModule(mask=Mask.keep(torch.rand(B, 1, L, S) < 0.5))),
+        "learned gaussian": ("sdpa", AttendModule(score=Gaussian.learned(heads=H), mask=Lengths(lengths))),
         "sum, alibi, temperature": (
             "sdpa",
-            Attend(
+            AttendModule(
                 score=0.5 * Bilinear(D, D) + Gaussian(0.5),
                 bias=ALiBi(H),
                 mask=Causal(),
                 normalizer=Softmax.learned(heads=H),
             ),
         ),
-        "softmax plus one": ("sdpa", Attend(normalizer=SoftmaxPlusOne(), mask=Causal())),
-        "window": ("local", Attend(mask=Window(before=2, after=1), backend="local")),
-        "around": ("local", Attend(mask=CenteredWindow(centers, 2), backend="local")),
-        "linear": ("linear", Attend(score=FeatureDot(), normalizer=RowTotal(), mask=Causal() & Lengths(lengths))),
-        "additive": ("stream", Attend(score=Additive(D, heads=H), mask=Causal())),
-        "relative": ("stream", Attend(bias=Relative(H))),
-        "local-p": ("stream", Attend(normalizer=LocalGaussian(centers.double(), 1.5), mask=CenteredWindow(centers, 3))),
-        "sparsemax": ("rows", Attend(normalizer=Sparsemax(), mask=Lengths(lengths))),
-        "argmax": ("rows", Attend(aggregate=Argmax())),
+        "softmax plus one": ("sdpa", AttendModule(normalizer=SoftmaxPlusOne(), mask=Causal())),
+        "window": ("local", AttendModule(mask=Window(before=2, after=1), backend="local")),
+        "around": ("local", AttendModule(mask=CenteredWindow(centers, 2), backend="local")),
+        "linear": ("linear", AttendModule(score=FeatureDot(), normalizer=RowTotal(), mask=Causal() & Lengths(lengths))),
+        "additive": ("stream", AttendModule(score=Additive(D, heads=H), mask=Causal())),
+        "relative": ("stream", AttendModule(bias=Relative(H))),
+        "local-p": (
+            "stream",
+            AttendModule(normalizer=LocalGaussian(centers.double(), 1.5), mask=CenteredWindow(centers, 3)),
+        ),
+        "sparsemax": ("rows", AttendModule(normalizer=Sparsemax(), mask=Lengths(lengths))),
+        "argmax": ("rows", AttendModule(aggregate=Argmax())),
     }
 
 
-ALL = list(cases())
+ALL = list(build_cases())
 FREE = ("causal", "additive", "sparsemax")
 HIDING = ("causal", "lengths", "documents", "table", "window")
 
@@ -94,7 +97,7 @@ def tensors(queries: int = L, keys: int = S) -> list[Tensor]:
     return [torch.randn(B, H, *size, dtype=torch.float64) for size in ((queries, D), (keys, D), (keys, E))]
 
 
-def difference(traced: Any, module: Attend, queries: int = L, keys: int = S) -> float:
+def measure_difference(traced: Any, module: AttendModule, queries: int = L, keys: int = S) -> float:
     """The largest over the value and all gradients, parameters included."""
     inputs = [tensor.requires_grad_() for tensor in tensors(queries, keys)]
     wanted = [*inputs, *module.parameters()]
@@ -107,12 +110,12 @@ def difference(traced: Any, module: Attend, queries: int = L, keys: int = S) -> 
     return max(float((one - other).detach().abs().max()) for one, other in zip(*results, strict=True))
 
 
-def compiled(module: Attend) -> float:
+def measure_compiled(module: AttendModule) -> float:
     torch.compiler.reset()
-    return difference(torch.compile(module, fullgraph=True, backend="aot_eager"), module)
+    return measure_difference(torch.compile(module, fullgraph=True, backend="aot_eager"), module)
 
 
-def poisoned(module: Attend) -> float:
+def measure_leak(module: AttendModule) -> float:
     """The largest difference, in float32, that any content of a key makes to a query that may not see it."""
     torch.compiler.reset()
     traced = torch.compile(module, fullgraph=True, backend="aot_eager")
@@ -127,19 +130,19 @@ def poisoned(module: Attend) -> float:
     return float((torch.stack(results) - results[0]).detach().abs().max())  # NaN if one is
 
 
-def exported(module: Attend) -> float:
+def measure_exported(module: AttendModule) -> float:
     with torch.no_grad():
         program = torch.export.export(module, tuple(tensors()))
         inputs = tensors()
         return float((program.module()(*inputs) - module(*inputs)).abs().max())
 
 
-def lengthened(module: Attend) -> float:
+def measure_other_lengths(module: AttendModule) -> float:
     """The same graph at other lengths: a graph for each would soon be one too many."""
     torch.compiler.reset()
     counters.clear()
     free = torch.compile(module, fullgraph=True, dynamic=True, backend="aot_eager")
-    worst = max(difference(free, module, *size) for size in ((5, 7), (6, 11), (11, 17)))
+    worst = max(measure_difference(free, module, *size) for size in ((5, 7), (6, 11), (11, 17)))
     graphs = counters["stats"]["unique_graphs"]
     if graphs != 1:
         raise RuntimeError(f"{graphs} graphs for three lengths")
@@ -149,10 +152,14 @@ def lengthened(module: Attend) -> float:
 def main() -> None:
     torch.manual_seed(0)
     found: dict[str, float | str] = {}
-    for name, (backend, module) in cases().items():
+    for name, (backend, module) in build_cases().items():
         planned = attend(*(t.requires_grad_() for t in tensors()), **module.options).plan.backend
         found[f"{name}: planned"] = planned
-        for way in (lengthened if name in FREE else compiled, exported, *([poisoned] if name in HIDING else [])):
+        for way in (
+            measure_other_lengths if name in FREE else measure_compiled,
+            measure_exported,
+            *([measure_leak] if name in HIDING else []),
+        ):
             try:
                 found[f"{name}: {way.__name__}"] = way(module)
             except Exception as error:
@@ -162,7 +169,7 @@ def main() -> None:
 
 
 @pytest.fixture(scope="module")
-def found() -> dict[str, float | str]:
+def differences() -> dict[str, float | str]:
     run = subprocess.run([sys.executable, __file__], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     result: dict[str, float | str] = json.loads(run.stdout.splitlines()[-1])
@@ -171,26 +178,26 @@ def found() -> dict[str, float | str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
-def test_attend_traces_into_one_graph(name: str, found: dict[str, float | str]) -> None:
+def test_attend_traces_into_one_graph(name: str, differences: dict[str, float | str]) -> None:
     """Value and every gradient; for all lengths in the same graph where the name is in FREE."""
-    error = found[f"{name}: {'lengthened' if name in FREE else 'compiled'}"]
+    error = differences[f"{name}: {'lengthened' if name in FREE else 'compiled'}"]
     assert isinstance(error, float), error
     assert error <= 1e-10
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
-def test_attend_can_be_exported(name: str, found: dict[str, float | str]) -> None:
-    error = found[f"{name}: exported"]
+def test_attend_can_be_exported(name: str, differences: dict[str, float | str]) -> None:
+    error = differences[f"{name}: exported"]
     assert isinstance(error, float), error
     assert error <= 1e-10
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HIDING)
-def test_a_graph_hides_keys_of_any_size(name: str, found: dict[str, float | str]) -> None:
+def test_a_graph_hides_keys_of_any_size(name: str, differences: dict[str, float | str]) -> None:
     """A graph cannot look at its numbers and be planned again."""
-    error = found[f"{name}: poisoned"]
+    error = differences[f"{name}: poisoned"]
     assert isinstance(error, float), error
     assert error <= 1e-6
 

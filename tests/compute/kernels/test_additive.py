@@ -17,7 +17,7 @@ B, H, L, S, D = 2, 3, 5, 7, 11
 Inputs = tuple[Tensor, Tensor, Tensor]
 
 
-def definition(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+def compute_by_definition(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     hidden = torch.tanh(query[..., :, None, :] + key[..., None, :, :])
     return (hidden * weight[..., None, None, :]).sum(-1)
 
@@ -34,7 +34,7 @@ def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     return str(request.param)
 
 
-def inputs(*shapes: tuple[int, ...], scale: float = 1.0, dtype: torch.dtype = torch.float64) -> Inputs:
+def draw_inputs(*shapes: tuple[int, ...], scale: float = 1.0, dtype: torch.dtype = torch.float64) -> Inputs:
     query, key, weight = (torch.randn(shape, dtype=dtype) for shape in shapes)
     return (query * scale).requires_grad_(), (key * scale).requires_grad_(), weight.requires_grad_()
 
@@ -44,18 +44,18 @@ def gradients(function: Callable[..., Tensor], upstream: Tensor, tensors: Inputs
     return [scores.detach(), *torch.autograd.grad(scores, tensors, upstream.to(scores.dtype))]
 
 
-def largest(found: Tensor, right: Tensor) -> float:
+def measure_largest(found: Tensor, right: Tensor) -> float:
     return (found.double() - right).abs().max().item() if right.numel() else 0.0
 
 
 def check(tensors: Inputs) -> None:
     """Value and gradients against the definition, in float64."""
-    upstream = torch.randn_like(definition(*tensors))
-    right = gradients(definition, upstream, tensors)
+    upstream = torch.randn_like(compute_by_definition(*tensors))
+    right = gradients(compute_by_definition, upstream, tensors)
     found = gradients(additive_scores, upstream, tensors)
     for one, other in zip(found, right, strict=True):
         assert one.shape == other.shape
-        assert largest(one, other) <= 1e-10 * max(1.0, other.abs().max().item() if other.numel() else 0.0)
+        assert measure_largest(one, other) <= 1e-10 * max(1.0, other.abs().max().item() if other.numel() else 0.0)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def check(tensors: Inputs) -> None:
     ],
 )
 def test_leading_axes_broadcast(form: str, shapes: tuple[tuple[int, ...], ...]) -> None:
-    check(inputs(*shapes))
+    check(draw_inputs(*shapes))
 
 
 @pytest.mark.parametrize(
@@ -81,19 +81,19 @@ def test_leading_axes_broadcast(form: str, shapes: tuple[tuple[int, ...], ...]) 
     [(1, 1, 1), (1, 67, 13), (67, 1, 13), (2, 41, 71), (3, 3, 131), (37, 41, 1), (101, 97, 5), (71, 33, 67)],
 )
 def test_every_size_is_the_definition(form: str, queries: int, keys: int, hidden: int) -> None:
-    check(inputs((B, queries, hidden), (B, keys, hidden), (hidden,)))
+    check(draw_inputs((B, queries, hidden), (B, keys, hidden), (hidden,)))
 
 
 @pytest.mark.parametrize("scale", [1e-3, 0.1, 1.0, 30.0, 1000.0])
 def test_every_range_is_the_definition(form: str, scale: float) -> None:
-    check(inputs((B, 37, D), (B, 41, D), (D,), scale=scale))
+    check(draw_inputs((B, 37, D), (B, 41, D), (D,), scale=scale))
 
 
 @pytest.mark.parametrize("sizes", [(0, S, D), (L, 0, D), (L, S, 0)])
 def test_nothing_to_score(form: str, sizes: tuple[int, int, int]) -> None:
     queries, keys, hidden = sizes
-    check(inputs((B, queries, hidden), (B, keys, hidden), (hidden,)))
-    check(inputs((0, queries, hidden), (0, keys, hidden), (hidden,)))
+    check(draw_inputs((B, queries, hidden), (B, keys, hidden), (hidden,)))
+    check(draw_inputs((0, queries, hidden), (0, keys, hidden), (hidden,)))
 
 
 def test_strides_do_not_matter(form: str) -> None:
@@ -105,27 +105,28 @@ def test_strides_do_not_matter(form: str) -> None:
 
 
 def test_masked_blocks_of_the_gradient_are_left_out(form: str) -> None:
-    tensors = inputs((B, 71, D), (B, 67, D), (D,))
+    tensors = draw_inputs((B, 71, D), (B, 67, D), (D,))
     upstream = torch.randn(B, 71, 67, dtype=torch.float64).tril()
-    right = gradients(definition, upstream, tensors)
+    right = gradients(compute_by_definition, upstream, tensors)
     for one, other in zip(gradients(additive_scores, upstream, tensors), right, strict=True):
-        assert largest(one, other) <= 1e-10 * other.abs().max().item()
+        assert measure_largest(one, other) <= 1e-10 * other.abs().max().item()
 
 
 def test_backward_passes_gradcheck(form: str) -> None:
-    tensors = inputs((B, L, 3), (S, 3), (B, 3))
+    tensors = draw_inputs((B, L, 3), (S, 3), (B, 3))
     assert torch.autograd.gradcheck(additive_scores, tensors)
     assert torch.autograd.gradgradcheck(additive_scores, tensors)
 
 
-def eager_limit(tensors: Inputs, upstream: Tensor) -> tuple[list[Tensor], list[float]]:
+def find_limits(tensors: Inputs, upstream: Tensor) -> tuple[list[Tensor], list[float]]:
     """What is right, and twice the error of eager in the inputs' own dtype, rounding of the result included."""
     exact = tuple(tensor.detach().double().requires_grad_() for tensor in tensors)
-    right = gradients(definition, upstream.double(), (exact[0], exact[1], exact[2]))
-    eager = gradients(definition, upstream, tensors)
+    right = gradients(compute_by_definition, upstream.double(), (exact[0], exact[1], exact[2]))
+    eager = gradients(compute_by_definition, upstream, tensors)
     rounding = torch.finfo(tensors[0].dtype).eps / 2
     limits = [
-        2 * (largest(one, other) + rounding * other.abs().max().item()) for one, other in zip(eager, right, strict=True)
+        2 * (measure_largest(one, other) + rounding * other.abs().max().item())
+        for one, other in zip(eager, right, strict=True)
     ]
     return right, limits
 
@@ -133,30 +134,32 @@ def eager_limit(tensors: Inputs, upstream: Tensor) -> tuple[list[Tensor], list[f
 @pytest.mark.parametrize("sign", ["mixed", "positive"])
 @pytest.mark.parametrize("scale", [1e-3, 0.05, 0.2, 1.0, 3.0, 8.0, 60.0])
 def test_float32_is_as_exact_as_eager(form: str, scale: float, sign: str) -> None:
-    query, key, weight = inputs((B, 67, 64), (B, 131, 64), (64,), scale=scale, dtype=torch.float32)
+    query, key, weight = draw_inputs((B, 67, 64), (B, 131, 64), (64,), scale=scale, dtype=torch.float32)
     if sign == "positive":
         weight = weight.detach().abs().requires_grad_()
     upstream = torch.randn(B, 67, 131)
-    right, limits = eager_limit((query, key, weight), upstream)
+    right, limits = find_limits((query, key, weight), upstream)
     found = gradients(additive_scores, upstream, (query, key, weight))
     for one, other, limit in zip(found, right, limits, strict=True):
-        assert largest(one, other) <= limit
+        assert measure_largest(one, other) <= limit
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_low_precision_is_rounded_once(form: str, dtype: torch.dtype) -> None:
-    tensors = inputs((B, 13, 32), (B, 17, 32), (32,), dtype=dtype)
+    tensors = draw_inputs((B, 13, 32), (B, 17, 32), (32,), dtype=dtype)
     upstream = torch.randn(B, 13, 17).to(dtype)
-    right, limits = eager_limit(tensors, upstream)
+    right, limits = find_limits(tensors, upstream)
     found = gradients(additive_scores, upstream, tensors)
     for one, other, limit in zip(found, right, limits, strict=True):
         assert one.dtype == dtype
-        assert largest(one, other) <= limit
-    assert largest(found[0], right[0].to(dtype).double()) <= torch.finfo(dtype).eps * right[0].abs().max().item()
+        assert measure_largest(one, other) <= limit
+    assert (
+        measure_largest(found[0], right[0].to(dtype).double()) <= torch.finfo(dtype).eps * right[0].abs().max().item()
+    )
 
 
 def test_mixed_precision_promotes(form: str) -> None:
-    query, key, _ = inputs((B, L, D), (B, S, D), (D,), dtype=torch.bfloat16)
+    query, key, _ = draw_inputs((B, L, D), (B, S, D), (D,), dtype=torch.bfloat16)
     weight = torch.randn(D, requires_grad=True)
     scores = additive_scores(query, key, weight)
     scores.sum().backward()
@@ -172,23 +175,23 @@ def test_saturated_units_are_exact(form: str, dtype: torch.dtype) -> None:
     key = torch.tensor([100.5, -1e4, -43.0, 3e38, -700.0, 0.25, -88.0], dtype=dtype)[:, None]
     weight = torch.tensor([3.0], dtype=dtype)
     tensors = query.requires_grad_(), key.requires_grad_(), weight.requires_grad_()
-    right, limits = eager_limit(tensors, torch.ones(7, 7, dtype=dtype))
+    right, limits = find_limits(tensors, torch.ones(7, 7, dtype=dtype))
     found = gradients(additive_scores, torch.ones(7, 7, dtype=dtype), tensors)
     for one, other, limit in zip(found, right, limits, strict=True):
-        assert largest(one, other) <= max(limit, 4 * torch.finfo(dtype).eps)
+        assert measure_largest(one, other) <= max(limit, 4 * torch.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("queries", [1, 37])
 def test_one_far_unit_does_not_disturb_the_rest(form: str, queries: int) -> None:
-    query, key, weight = inputs((queries, 37), (41, 37), (37,), dtype=torch.float32)
+    query, key, weight = draw_inputs((queries, 37), (41, 37), (37,), dtype=torch.float32)
     with torch.no_grad():
         query[0, 3], key[5, 3], key[40, 7] = 500.0, -499.75, -1e20
     upstream = torch.randn(queries, 41)
-    right, limits = eager_limit((query, key, weight), upstream)
+    right, limits = find_limits((query, key, weight), upstream)
     for one, other, limit in zip(
         gradients(additive_scores, upstream, (query, key, weight)), right, limits, strict=True
     ):
-        assert largest(one, other) <= limit
+        assert measure_largest(one, other) <= limit
 
 
 @pytest.mark.parametrize("queries", [1, 5])
@@ -205,7 +208,7 @@ def test_a_saturated_unit_has_no_gradient(form: str, queries: int) -> None:
 @pytest.mark.parametrize("queries", [1, 6])
 @pytest.mark.parametrize("size", [1e-36, 1e37])
 def test_the_size_of_the_weight_does_not_matter(form: str, queries: int, size: float) -> None:
-    query, key, weight = inputs((queries, 8), (20, 8), (8,), scale=9.0, dtype=torch.float32)
+    query, key, weight = draw_inputs((queries, 8), (20, 8), (8,), scale=9.0, dtype=torch.float32)
     one = additive_scores(query, key, weight)
     other = additive_scores(query, key, weight * size) / size
     assert torch.allclose(one, other, rtol=1e-5, atol=1e-5)
@@ -224,7 +227,7 @@ def test_infinity_is_the_limit_and_nan_stays_in_its_pairs(form: str, queries: in
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 5.0, 30.0])
 def test_threads_do_not_change_scores(form: str, scale: float) -> None:
-    tensors = inputs((3, 67, 64), (3, 71, 64), (64,), scale=scale, dtype=torch.float32)
+    tensors = draw_inputs((3, 67, 64), (3, 71, 64), (64,), scale=scale, dtype=torch.float32)
     upstream = torch.randn(3, 67, 71)
     one = gradients(additive_scores, upstream, tensors)
     before = torch.get_num_threads()
@@ -239,19 +242,19 @@ def test_threads_do_not_change_scores(form: str, scale: float) -> None:
 
 
 def test_it_maps_and_differentiates_under_torch_func(form: str) -> None:
-    query, key, weight = inputs((3, L, D), (S, D), (D, 3))
+    query, key, weight = draw_inputs((3, L, D), (S, D), (D, 3))
 
-    def mapped(function: Callable[..., Tensor]) -> tuple[Tensor, ...]:
+    def map_gradients(function: Callable[..., Tensor]) -> tuple[Tensor, ...]:
         def loss(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
             return function(query, key, weight).sin().sum()
 
         return vmap(grad(loss, (0, 1, 2)), (0, None, 1))(query, key, weight)
 
-    for one, other in zip(mapped(additive_scores), mapped(definition), strict=True):
+    for one, other in zip(map_gradients(additive_scores), map_gradients(compute_by_definition), strict=True):
         assert one.shape == other.shape
-        assert largest(one, other) <= 1e-10
+        assert measure_largest(one, other) <= 1e-10
     outer = vmap(additive_scores, (None, 0, None))(query, torch.stack([key, 2 * key]), weight[:, 0])
-    assert largest(outer[1], definition(query, 2 * key, weight[:, 0])) <= 1e-10
+    assert measure_largest(outer[1], compute_by_definition(query, 2 * key, weight[:, 0])) <= 1e-10
 
 
 def test_it_traces_in_one_graph() -> None:
@@ -261,16 +264,16 @@ def test_it_traces_in_one_graph() -> None:
 
 
 def trace() -> None:
-    tensors = inputs((B, L, D), (S, D), (B, D))
+    tensors = draw_inputs((B, L, D), (S, D), (B, D))
     upstream = torch.randn(B, L, S, dtype=torch.float64)
     traced = torch.compile(additive_scores, fullgraph=True, backend="aot_eager")
     found = gradients(traced, upstream, tensors)
-    for one, other in zip(found, gradients(definition, upstream, tensors), strict=True):
-        assert largest(one, other) <= 1e-10
+    for one, other in zip(found, gradients(compute_by_definition, upstream, tensors), strict=True):
+        assert measure_largest(one, other) <= 1e-10
 
 
 def test_the_operators_keep_their_contract() -> None:
-    tensors = inputs((B, L, D), (S, D), (D,))
+    tensors = draw_inputs((B, L, D), (S, D), (D,))
     upstream = torch.randn(B, L, S, dtype=torch.float64)
     torch.library.opcheck(torch.ops.regard.additive_scores.default, tensors)
     torch.library.opcheck(

@@ -14,7 +14,7 @@ ROWS, WIDTH, RATE = 41, 211, 0.3  # more than two rows of noise
 
 
 @pytest.fixture(params=["native", "torch"])
-def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways to compute it."""
     kind: str = request.param
     if kind == "torch":
@@ -24,13 +24,13 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return kind
 
 
-def factors(numbers: Tensor) -> Tensor:
+def find_factors(numbers: Tensor) -> Tensor:
     """What dropout multiplies with, told by ones."""
     return dropout(torch.ones_like(numbers), RATE)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_share_is_dropped_and_the_rest_scaled_up(compiled: str, dtype: torch.dtype) -> None:
+def test_a_share_is_dropped_and_the_rest_scaled_up(kernel: str, dtype: torch.dtype) -> None:
     kept = dropout(torch.ones(101, 997, dtype=dtype), RATE)
     scale = torch.tensor(1 / (1 - RATE), dtype=dtype)
     assert set(kept.unique().tolist()) == {0.0, scale.item()}
@@ -44,39 +44,39 @@ def test_native_and_torch_drop_the_same(monkeypatch: pytest.MonkeyPatch, dtype: 
         pytest.skip("no compiler here")
     numbers, base = torch.randn(2, ROWS, WIDTH, dtype=dtype).unbind()
 
-    def all_three() -> list[Tensor]:
+    def drop_all_three() -> list[Tensor]:
         torch.manual_seed(5)
         return [dropout(numbers, RATE), add_dropout(base, numbers, RATE), relu_dropout(numbers, RATE)]
 
-    ours = all_three()
+    ours = drop_all_three()
     monkeypatch.setattr(module, "find_library", lambda *_, **__: None)
-    for mine, theirs in zip(ours, all_three(), strict=True):
+    for mine, theirs in zip(ours, drop_all_three(), strict=True):
         torch.testing.assert_close(mine, theirs)
         assert torch.equal(mine == 0, theirs == 0)
 
 
-def test_what_stands_around_it_is_its_definition(compiled: str) -> None:
+def test_what_stands_around_it_is_its_definition(kernel: str) -> None:
     numbers, base = torch.randn(2, ROWS, WIDTH).unbind()
     torch.manual_seed(5)
-    keep = factors(numbers)
+    keep = find_factors(numbers)
     torch.manual_seed(5)
     torch.testing.assert_close(add_dropout(base, numbers, RATE), base + numbers * keep)
     torch.manual_seed(5)
     torch.testing.assert_close(relu_dropout(numbers, RATE), numbers.relu() * keep)
 
 
-def test_gradients(compiled: str) -> None:
-    def seeded(function: object, *tensors: Tensor) -> Tensor:
+def test_gradients(kernel: str) -> None:
+    def call_seeded(function: object, *tensors: Tensor) -> Tensor:
         torch.manual_seed(5)
         return function(*tensors, RATE)  # type: ignore[operator]
 
     base, numbers = torch.randn(2, 5, 7, dtype=torch.float64, requires_grad=True).unbind()
-    assert gradcheck(lambda n: seeded(dropout, n), (numbers,))
-    assert gradcheck(lambda b, n: seeded(add_dropout, b, n), (base, numbers))
-    assert gradcheck(lambda n: seeded(relu_dropout, n), (numbers,))
+    assert gradcheck(lambda n: call_seeded(dropout, n), (numbers,))
+    assert gradcheck(lambda b, n: call_seeded(add_dropout, b, n), (base, numbers))
+    assert gradcheck(lambda n: call_seeded(relu_dropout, n), (numbers,))
 
 
-def test_torch_governs_the_seed(compiled: str) -> None:
+def test_torch_governs_the_seed(kernel: str) -> None:
     numbers = torch.randn(ROWS, WIDTH)
     first = dropout(numbers, RATE)
     assert not torch.equal(first, dropout(numbers, RATE))
@@ -85,7 +85,7 @@ def test_torch_governs_the_seed(compiled: str) -> None:
     assert torch.equal(first, dropout(numbers, RATE))
 
 
-def test_what_is_not_a_number_stays_seen(compiled: str) -> None:
+def test_what_is_not_a_number_stays_seen(kernel: str) -> None:
     torch.manual_seed(5)
     kept = relu_dropout(torch.full((ROWS,), float("nan")), RATE)
     assert kept.isnan().any()

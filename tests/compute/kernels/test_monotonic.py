@@ -16,7 +16,7 @@ def scores_of(*shape: int, scale: float = 1.0) -> Tensor:
     return torch.randn(*shape, dtype=torch.float64) * scale
 
 
-def recursion(scores: Tensor, allowed: Tensor | None = None, previous: Tensor | None = None) -> Tensor:
+def align_by_recursion(scores: Tensor, allowed: Tensor | None = None, previous: Tensor | None = None) -> Tensor:
     """Eq. 8-9 of Raffel et al. 2017 as loops, one row of `scores` after the other."""
     chance = torch.sigmoid(scores)
     chance = chance if allowed is None else torch.where(allowed, chance, 0.0)
@@ -33,7 +33,7 @@ def recursion(scores: Tensor, allowed: Tensor | None = None, previous: Tensor | 
     return torch.tensor(table, dtype=torch.float64).reshape(queries, keys)
 
 
-def enumerated(scores: Tensor) -> Tensor:
+def align_by_enumeration(scores: Tensor) -> Tensor:
     """The sum over every sequence of stops, each with its probability; stop S means: ran off the end."""
     chance = torch.sigmoid(scores)
     queries, keys = scores.shape
@@ -54,7 +54,7 @@ def enumerated(scores: Tensor) -> Tensor:
     return table
 
 
-def mixed(weights: Tensor, scores: Tensor, width: int) -> Tensor:
+def mix_chunks(weights: Tensor, scores: Tensor, width: int) -> Tensor:
     """Soft attention within every chunk, key by key."""
     result = torch.zeros_like(weights)
     for end in range(weights.shape[-1]):
@@ -69,7 +69,7 @@ def mixed(weights: Tensor, scores: Tensor, width: int) -> Tensor:
 @pytest.mark.parametrize(("queries", "keys"), [(1, 1), (3, 1), (1, 3), (3, 3), (4, 3), (3, 5)])
 def test_expected_weights_are_the_sum_over_all_alignments(who: str, queries: int, keys: int) -> None:
     scores = scores_of(queries, keys)
-    torch.testing.assert_close(monotonic.align_expected(scores), enumerated(scores), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(monotonic.align_expected(scores), align_by_enumeration(scores), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0, 1000.0])
@@ -79,7 +79,7 @@ def test_expected_weights_are_the_recursion(who: str, keys: int, scale: float) -
     for mask in (None, allowed):
         found = monotonic.align_expected(scores, mask)
         for batch in range(B):
-            wanted = recursion(scores[batch], None if mask is None else mask[batch])
+            wanted = align_by_recursion(scores[batch], None if mask is None else mask[batch])
             torch.testing.assert_close(found[batch], wanted, rtol=1e-10, atol=1e-12)
 
 
@@ -88,7 +88,7 @@ def test_far_along_a_row_float32_keeps_its_digits(who: str) -> None:
     scores, previous = (scores_of(3, 2003) + 2).float(), torch.zeros(2003)
     previous[1900] = 1.0
     found = monotonic.align_expected(scores, None, previous)
-    wanted = recursion(scores.double(), previous=previous)
+    wanted = align_by_recursion(scores.double(), previous=previous)
     assert (wanted > 1e-3).any(-1).all()
     # Three rows of 11 rounds that round three times each; nothing cancels, so the errors stay relative.
     assert ((found - wanted).abs() <= 99 * torch.finfo(torch.float32).eps * wanted + 1e-37).all()
@@ -107,7 +107,7 @@ def test_certain_choices_give_neither_nan_nor_a_broken_gradient(who: str, extrem
     assert torch.isfinite(scores.grad).all()
     for batch in range(B):
         torch.testing.assert_close(
-            weights[batch].detach().double(), recursion(scores[batch].detach().double()), rtol=1e-5, atol=1e-6
+            weights[batch].detach().double(), align_by_recursion(scores[batch].detach().double()), rtol=1e-5, atol=1e-6
         )
 
 
@@ -173,7 +173,7 @@ def test_a_start_may_be_given_for_all_leading_axes_at_once(who: str) -> None:
     scores, previous = scores_of(B, H, L, S), torch.softmax(scores_of(S), -1)
     found = monotonic.align_expected(scores, None, previous)
     for batch, head in product(range(B), range(H)):
-        wanted = recursion(scores[batch, head], previous=previous)
+        wanted = align_by_recursion(scores[batch, head], previous=previous)
         torch.testing.assert_close(found[batch, head], wanted, rtol=1e-10, atol=1e-12)
 
 
@@ -210,7 +210,7 @@ def test_even_odds_stop() -> None:
 def test_chunkwise_is_soft_attention_within_each_chunk(width: int) -> None:
     weights, scores = monotonic.align_expected(scores_of(B, H, L, S)), scores_of(B, H, L, S, scale=3.0)
     found = monotonic.attend_chunkwise(weights, scores, width)
-    torch.testing.assert_close(found, mixed(weights, scores, width), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(found, mix_chunks(weights, scores, width), rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(found.sum(-1), weights.sum(-1), rtol=1e-10, atol=1e-12)
 
 
@@ -310,7 +310,7 @@ def test_no_query_and_no_key(who: str, shape: tuple[int, int]) -> None:
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_rounded_once(who: str, dtype: torch.dtype) -> None:
     scores = scores_of(L, S).to(dtype)
-    weights, exact = monotonic.align_expected(scores), recursion(scores.double())
+    weights, exact = monotonic.align_expected(scores), align_by_recursion(scores.double())
     assert weights.dtype == dtype
     assert monotonic.align_hard(scores).dtype == dtype
     unit = torch.finfo(dtype)

@@ -41,13 +41,13 @@ def again(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return lambda: monkeypatch.setattr(loader, "_holder", loader._LoaderState())
 
 
-def script(path: Path, body: str) -> Path:
+def write_script(path: Path, body: str) -> Path:
     path.write_text(f"#!/bin/sh\n{textwrap.dedent(body)}\n")
     path.chmod(0o755)
     return path
 
 
-def real_compiler() -> str:
+def find_compiler() -> str:
     try:
         return " ".join(compiler.find_compiler())
     except compiler.BuildError as error:
@@ -59,7 +59,7 @@ def answer(library: native.Library | None) -> int:
     return library.function("regard_answer", native.SIZE)(1)
 
 
-def entries(tmp_path: Path) -> list[Path]:
+def list_entries(tmp_path: Path) -> list[Path]:
     return sorted((tmp_path / "cache").glob("native-*"))
 
 
@@ -67,7 +67,7 @@ def test_a_library_is_built_once_and_then_found(
     sources: Path, again: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "log"
-    logged = script(tmp_path / "c++", f'echo "$@" >> {log}\nexec {real_compiler()} "$@"')
+    logged = write_script(tmp_path / "c++", f'echo "$@" >> {log}\nexec {find_compiler()} "$@"')
     monkeypatch.setenv("REGARD_COMPILER", str(logged))
     assert answer(native.load_library()) == 42
     calls = log.read_text().count("-shared")
@@ -76,23 +76,23 @@ def test_a_library_is_built_once_and_then_found(
     assert answer(native.load_library(build=False)) == 42
     assert native.get_loaded() is native.load_library()
     assert log.read_text().count("-shared") == calls == 1
-    assert [path.name for path in (tmp_path / "cache").iterdir()] == [entries(tmp_path)[0].name]
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [list_entries(tmp_path)[0].name]
 
 
 def test_looking_does_not_build(sources: Path, tmp_path: Path) -> None:
-    real_compiler()
+    find_compiler()
     assert native.load_library(build=False) is None
-    assert entries(tmp_path) == []
+    assert list_entries(tmp_path) == []
     assert answer(native.load_library()) == 42
 
 
 def test_other_sources_are_another_library(sources: Path, again: Callable[[], None], tmp_path: Path) -> None:
-    real_compiler()
+    find_compiler()
     assert answer(native.load_library()) == 42
     again()
     (sources / "answer.cpp").write_text(SOURCE % 42)
     assert answer(native.load_library()) == 43
-    assert len(entries(tmp_path)) == 2
+    assert len(list_entries(tmp_path)) == 2
 
 
 def test_every_fact_is_in_the_name(tmp_path: Path) -> None:
@@ -143,16 +143,16 @@ def test_no_compiler_at_all_is_said_once(sources: Path, monkeypatch: pytest.Monk
 
 def test_a_failing_compiler_is_said_once(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     body = 'test "$1" = --version && exit 0\necho "a.cpp:1: error: out of luck"\nexit 1'
-    monkeypatch.setenv("REGARD_COMPILER", str(script(tmp_path / "failing", body)))
+    monkeypatch.setenv("REGARD_COMPILER", str(write_script(tmp_path / "failing", body)))
     gives_up("ended with 1 .a.cpp:1: error: out of luck")
-    assert entries(tmp_path) == []
+    assert list_entries(tmp_path) == []
 
 
 def test_a_source_with_an_error_is_said_once(sources: Path, tmp_path: Path) -> None:
-    real_compiler()
+    find_compiler()
     (sources / "wrong.cpp").write_text("int regard_wrong( { return 1; }")
     gives_up("the compiler ended with 1 .*wrong.cpp")
-    assert entries(tmp_path) == []
+    assert list_entries(tmp_path) == []
 
 
 def test_a_killed_compiler_leaves_nothing_behind(
@@ -164,19 +164,19 @@ def test_a_killed_compiler_leaves_nothing_behind(
         while test $# -gt 0; do test "$1" = -o && echo half > "$2"; shift; done
         kill -9 $$
     """
-    monkeypatch.setenv("REGARD_COMPILER", str(script(tmp_path / "killed", body)))
+    monkeypatch.setenv("REGARD_COMPILER", str(write_script(tmp_path / "killed", body)))
     gives_up("ended with -9")
-    assert entries(tmp_path) == []
+    assert list_entries(tmp_path) == []
     again()
     monkeypatch.delenv("REGARD_COMPILER")
-    real_compiler()
+    find_compiler()
     assert answer(native.load_library()) == 42
 
 
 def test_a_hung_compiler_is_ended(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While it compiles: flags that are plainer would hang as well."""
     body = f'test "$1" = --version && exit 0\necho "$@" >> {tmp_path / "log"}; exec sleep 60'
-    monkeypatch.setenv("REGARD_COMPILER", str(script(tmp_path / "hung", body)))
+    monkeypatch.setenv("REGARD_COMPILER", str(write_script(tmp_path / "hung", body)))
     monkeypatch.setattr(compiler, "MOMENT", 0.5)
     gives_up("did not end within 0.[3-5].* seconds")
     assert len((tmp_path / "log").read_text().splitlines()) <= 1
@@ -186,7 +186,7 @@ def test_a_compiler_that_hangs_at_once_is_waited_for_once(
     sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = f"echo called >> {tmp_path / 'log'}; exec sleep 60"
-    monkeypatch.setenv("REGARD_COMPILER", str(script(tmp_path / "hung", body)))
+    monkeypatch.setenv("REGARD_COMPILER", str(write_script(tmp_path / "hung", body)))
     monkeypatch.setattr(compiler, "MOMENT", 0.3)
     with pytest.warns(RuntimeWarning, match="did not end within"):
         assert native.load_library(build=False) is None
@@ -201,7 +201,7 @@ def test_a_compiler_that_hangs_at_once_is_waited_for_once(
 def test_a_command_of_no_use_in_cxx_gives_way_to_the_usual_ones(
     sources: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real_compiler()
+    find_compiler()
     monkeypatch.setenv("CXX", command)
     assert answer(native.load_library()) == 42
 
@@ -219,19 +219,19 @@ def test_a_compiler_that_only_fails_is_said_once(sources: Path, monkeypatch: pyt
 def test_more_flags_are_another_library(
     sources: Path, again: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real_compiler()
+    find_compiler()
     (sources / "answer.cpp").write_text(SOURCE.replace("%d", "MORE"))
     for more in (1, 2):
         again()
         monkeypatch.setenv("REGARD_CXXFLAGS", f"-DMORE={more}")
         assert answer(native.load_library()) == 1 + more
-    assert len(entries(tmp_path)) == 2
+    assert len(list_entries(tmp_path)) == 2
 
 
 def test_a_compiler_that_cannot_start_is_said_once(
     sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = script(tmp_path / "broken", "")
+    broken = write_script(tmp_path / "broken", "")
     broken.write_bytes(b"\x7fELF")
     monkeypatch.setenv("REGARD_COMPILER", str(broken))
     gives_up("could not be started")
@@ -242,9 +242,9 @@ def test_flags_that_fail_give_way_to_plainer_ones(
 ) -> None:
     body = f"""
         case "$*" in *openmp*|*gomp*|*march*) echo "error: unknown option"; exit 1;; esac
-        exec {real_compiler()} "$@"
+        exec {find_compiler()} "$@"
     """
-    monkeypatch.setenv("REGARD_COMPILER", str(script(tmp_path / "plain", body)))
+    monkeypatch.setenv("REGARD_COMPILER", str(write_script(tmp_path / "plain", body)))
     assert answer(native.load_library()) == 42
 
 
@@ -252,9 +252,9 @@ def test_a_compiler_that_makes_nonsense_is_no_compiler(
     sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = 'while test $# -gt 0; do test "$1" = -o && echo nonsense > "$2"; shift; done\nexit 0'
-    monkeypatch.setenv("REGARD_COMPILER", str(script(tmp_path / "nonsense", body)))
+    monkeypatch.setenv("REGARD_COMPILER", str(write_script(tmp_path / "nonsense", body)))
     gives_up("runs without its compiled kernels")
-    assert entries(tmp_path) == []
+    assert list_entries(tmp_path) == []
 
 
 def truncate(entry: Path) -> None:
@@ -306,20 +306,20 @@ def test_a_damaged_library_is_built_anew(
     damage: Callable[[Path], None],
 ) -> None:
     """Under a path that is new to the process, for an open library is not read again."""
-    real_compiler()
+    find_compiler()
     assert answer(native.load_library()) == 42
     shutil.copytree(tmp_path / "cache", tmp_path / "copy" / "cache")
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "copy" / "cache"))
-    (entry,) = entries(tmp_path / "copy")
+    (entry,) = list_entries(tmp_path / "copy")
     damage(entry)
     again()
     assert answer(native.load_library()) == 42
-    assert entries(tmp_path / "copy") == [entry]
+    assert list_entries(tmp_path / "copy") == [entry]
     assert cache.find_entry(entry) == entry / cache.LIBRARY
 
 
 def test_an_unwritable_cache_is_no_obstacle(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real_compiler()
+    find_compiler()
     (tmp_path / "file").write_text("in the way of a folder, for root as well")
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "file" / "cache"))
     library = native.load_library()
@@ -331,7 +331,7 @@ def test_an_unwritable_cache_is_no_obstacle(sources: Path, tmp_path: Path, monke
 def test_a_cache_that_others_write_to_is_neither_loaded_nor_filled(
     sources: Path, again: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real_compiler()
+    find_compiler()
     assert answer(native.load_library()) == 42
     (tmp_path / "cache").chmod(0o777)
     again()
@@ -340,14 +340,14 @@ def test_a_cache_that_others_write_to_is_neither_loaded_nor_filled(
     assert answer(library) == 42
     assert library is not None
     assert tmp_path / "cache" not in library.path.parents
-    assert len(entries(tmp_path)) == 1
+    assert len(list_entries(tmp_path)) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give files away")
 def test_a_library_of_somebody_else_is_not_loaded(sources: Path, tmp_path: Path) -> None:
-    real_compiler()
+    find_compiler()
     assert answer(native.load_library()) == 42
-    (entry,) = entries(tmp_path)
+    (entry,) = list_entries(tmp_path)
     for path in (entry / cache.LIBRARY, entry, tmp_path / "cache"):
         assert cache.find_entry(entry) is not None
         os.chown(path, 12345, -1)
@@ -356,15 +356,15 @@ def test_a_library_of_somebody_else_is_not_loaded(sources: Path, tmp_path: Path)
 
 
 def test_nobody_needs_a_home(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real_compiler()
+    find_compiler()
 
-    def homeless() -> Path:
+    def raise_without_home() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.delenv("REGARD_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(Path, "home", homeless)
+    monkeypatch.setattr(Path, "home", raise_without_home)
     assert answer(native.load_library()) == 42
     assert cache.find_folder().parent == tmp_path
     monkeypatch.setattr(Path, "home", lambda: Path(""))
@@ -373,7 +373,7 @@ def test_nobody_needs_a_home(sources: Path, tmp_path: Path, monkeypatch: pytest.
 
 def test_two_processes_at_once_get_one_library(sources: Path, tmp_path: Path) -> None:
     """A slow compiler makes sure that both are compiling before either is done."""
-    slow = script(tmp_path / "slow", f'test "$1" = --version || sleep 1\nexec {real_compiler()} "$@"')
+    slow = write_script(tmp_path / "slow", f'test "$1" = --version || sleep 1\nexec {find_compiler()} "$@"')
     code = f"""
         from pathlib import Path
         from regard.compute.kernels import additive, native
@@ -387,14 +387,14 @@ def test_two_processes_at_once_get_one_library(sources: Path, tmp_path: Path) ->
     command = [sys.executable, "-W", "error::RuntimeWarning", "-c", textwrap.dedent(code)]
     both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     said = [process.communicate(timeout=800)[0].split() for process in both]
-    (entry,) = entries(tmp_path)
+    (entry,) = list_entries(tmp_path)
     assert said == [["42", str(entry / cache.LIBRARY)]] * 2
     assert cache.find_entry(entry) is not None
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [entry.name]
 
 
 def test_what_a_killed_process_left_is_swept(sources: Path, tmp_path: Path) -> None:
-    real_compiler()
+    find_compiler()
     old, new = tmp_path / "cache" / "building-old", tmp_path / "cache" / "building-new"
     for folder in (old, new):
         folder.mkdir(parents=True)
@@ -416,7 +416,7 @@ def age(entry: Path, days: float) -> Path:
 
 
 def test_entries_of_other_sources_are_removed_unless_used_or_strange(sources: Path, tmp_path: Path) -> None:
-    real_compiler()
+    find_compiler()
     folder, key = tmp_path / "cache", "0123456789abcdef" * 2
     old = [age(folder / f"native-{name}{key}", 30) for name in ("", "a" * 12 + "-")]
     yesterday = age(folder / f"native-{'b' * 12}-{key}", 0.5)
@@ -446,7 +446,7 @@ def test_the_last_few_entries_of_the_same_sources_are_kept(tmp_path: Path) -> No
 def test_compiling_is_said_once_and_loading_is_not(
     sources: Path, again: Callable[[], None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    real_compiler()
+    find_compiler()
     native.load_library()
     assert [record.getMessage()[:30] for record in caplog.records] == ["regard compiles its kernels, o"]
     again()

@@ -25,11 +25,11 @@ def torch_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise, "_draw_natively", lambda *arguments: None)
 
 
-def whole(seed: int | Tensor = SEED, lead: tuple[int, ...] = (B, H), rows: int = L, columns: int = S) -> Tensor:
+def draw_noise(seed: int | Tensor = SEED, lead: tuple[int, ...] = (B, H), rows: int = L, columns: int = S) -> Tensor:
     return noise.draw_uniform(seed, lead, torch.arange(rows), torch.arange(columns))
 
 
-def lowbias32(word: np.ndarray) -> np.ndarray:
+def hash_lowbias32(word: np.ndarray) -> np.ndarray:
     """The published function, in unsigned arithmetic."""
     word = word ^ (word >> np.uint32(16))
     word = word * np.uint32(0x7FEB352D)
@@ -38,7 +38,7 @@ def lowbias32(word: np.ndarray) -> np.ndarray:
     return word ^ (word >> np.uint32(16))
 
 
-def correlation(one: Tensor, other: Tensor) -> float:
+def measure_correlation(one: Tensor, other: Tensor) -> float:
     """In standard errors: for n independent pairs the correlation has the standard deviation 1/√n."""
     together = torch.corrcoef(torch.stack([one.flatten(), other.flatten()]).double())
     return float(together[0, 1]) * math.sqrt(one.numel())
@@ -50,7 +50,7 @@ def correlation(one: Tensor, other: Tensor) -> float:
 def test_mixing_is_the_published_function() -> None:
     words = np.random.default_rng(0).integers(0, 2**32, 10_007, dtype=np.uint32)
     mixed = noise._mix(torch.from_numpy(words.view(np.int32))).numpy().view(np.uint32)
-    assert (mixed == lowbias32(words)).all()
+    assert (mixed == hash_lowbias32(words)).all()
 
 
 def test_mixing_loses_nothing() -> None:
@@ -92,21 +92,21 @@ def test_any_tile_is_a_part_of_the_whole(route: str, monkeypatch: pytest.MonkeyP
     if route == "torch":
         monkeypatch.setattr(noise, "_draw_natively", lambda *arguments: None)
     rows, columns = torch.randperm(L)[:7], torch.arange(11, 97, 5)
-    assert torch.equal(noise.draw_uniform(SEED, (B, H), rows, columns), whole()[..., rows, :][..., columns])
+    assert torch.equal(noise.draw_uniform(SEED, (B, H), rows, columns), draw_noise()[..., rows, :][..., columns])
     assert torch.equal(
-        noise.draw_uniform(SEED, (B, H), rows[:1], columns[:1]), whole()[..., rows[:1], :][..., columns[:1]]
+        noise.draw_uniform(SEED, (B, H), rows[:1], columns[:1]), draw_noise()[..., rows[:1], :][..., columns[:1]]
     )
     assert noise.draw_uniform(SEED, (B, H), rows[:0], columns).shape == (B, H, 0, len(columns))
 
 
 def test_leading_axes_are_one_index() -> None:
-    assert torch.equal(whole(lead=(B, H)).reshape(B * H, L, S), whole(lead=(B * H,)))
-    assert torch.equal(whole(lead=()), whole(lead=(1,))[0])
+    assert torch.equal(draw_noise(lead=(B, H)).reshape(B * H, L, S), draw_noise(lead=(B * H,)))
+    assert torch.equal(draw_noise(lead=()), draw_noise(lead=(1,))[0])
 
 
 def test_the_dtype_of_indices_and_seed_does_not_matter() -> None:
     narrow = noise.draw_uniform(torch.tensor(SEED), (B,), torch.arange(L, dtype=torch.int32), torch.arange(S))
-    assert torch.equal(narrow, whole(lead=(B,)))
+    assert torch.equal(narrow, draw_noise(lead=(B,)))
 
 
 def test_manual_seed_governs() -> None:
@@ -126,13 +126,13 @@ def test_uniform_noise_is_strictly_inside() -> None:
     assert 0 < ends[0] < ends[1] < 1
     assert ends[0] == 2.0**-24
     assert 1 - ends[1] == 2.0**-24
-    drawn = whole()
+    drawn = draw_noise()
     assert ((drawn > 0) & (drawn < 1)).all()
 
 
 @pytest.mark.parametrize("seed", [0, 1, SEED, 2**40])
 def test_mean_and_variance_are_those_of_uniform_numbers(seed: int) -> None:
-    drawn = whole(seed).double()
+    drawn = draw_noise(seed).double()
     count = drawn.numel()
     assert abs(float(drawn.mean()) - 1 / 2) < FIVE * math.sqrt(1 / 12 / count)
     # The fourth central moment is 1/80, so the variance of a squared deviation is 1/80 - 1/144 = 1/180.
@@ -140,26 +140,26 @@ def test_mean_and_variance_are_those_of_uniform_numbers(seed: int) -> None:
 
 
 def test_neighbors_are_not_correlated() -> None:
-    drawn = whole()
-    assert abs(correlation(drawn[..., 1:], drawn[..., :-1])) < FIVE
-    assert abs(correlation(drawn[..., 1:, :], drawn[..., :-1, :])) < FIVE
-    assert abs(correlation(drawn[..., 1:, 1:], drawn[..., :-1, :-1])) < FIVE
-    assert abs(correlation(drawn[:, 1:], drawn[:, :-1])) < FIVE
-    assert abs(correlation(drawn[..., :L], drawn[..., :L].mT)) < FIVE * math.sqrt(2), "each pair counts twice"
+    drawn = draw_noise()
+    assert abs(measure_correlation(drawn[..., 1:], drawn[..., :-1])) < FIVE
+    assert abs(measure_correlation(drawn[..., 1:, :], drawn[..., :-1, :])) < FIVE
+    assert abs(measure_correlation(drawn[..., 1:, 1:], drawn[..., :-1, :-1])) < FIVE
+    assert abs(measure_correlation(drawn[:, 1:], drawn[:, :-1])) < FIVE
+    assert abs(measure_correlation(drawn[..., :L], drawn[..., :L].mT)) < FIVE * math.sqrt(2), "each pair counts twice"
 
 
 @pytest.mark.parametrize("other", [SEED + 1, SEED - 1, SEED ^ (1 << 31), SEED + (1 << 32), -SEED])
 def test_seeds_close_to_each_other_give_unrelated_noise(other: int) -> None:
-    one, two = whole(SEED), whole(other)
-    assert abs(correlation(one, two)) < FIVE
+    one, two = draw_noise(SEED), draw_noise(other)
+    assert abs(measure_correlation(one, two)) < FIVE
     for shift in range(1, 4):  # nor is one the other, moved by some places
-        assert abs(correlation(one[..., shift:], two[..., :-shift])) < FIVE
-        assert abs(correlation(one[..., shift:, :], two[..., :-shift, :])) < FIVE
+        assert abs(measure_correlation(one[..., shift:], two[..., :-shift])) < FIVE
+        assert abs(measure_correlation(one[..., shift:, :], two[..., :-shift, :])) < FIVE
 
 
 @pytest.mark.parametrize("bins", [2, 16, 257])
 def test_every_interval_gets_its_share(bins: int) -> None:
-    drawn = whole()
+    drawn = draw_noise()
     counts = torch.histc(drawn, bins, 0.0, 1.0).double()
     expected = drawn.numel() / bins
     chi = float(((counts - expected) ** 2 / expected).sum())
@@ -168,7 +168,7 @@ def test_every_interval_gets_its_share(bins: int) -> None:
 
 
 def test_pairs_of_neighbors_fill_the_square() -> None:
-    drawn = (whole() * 16).long()
+    drawn = (draw_noise() * 16).long()
     for first, second in [(drawn[..., ::2][..., :50], drawn[..., 1::2]), (drawn[..., :52:2, :], drawn[..., 1:52:2, :])]:
         counts = torch.bincount((first * 16 + second).flatten(), minlength=256).double()
         expected = first.numel() / 256

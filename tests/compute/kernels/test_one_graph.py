@@ -22,7 +22,7 @@ def table(*shape: int) -> Tensor:
     return torch.rand(*shape, dtype=torch.float64)
 
 
-def cases() -> dict[str, tuple[Callable[..., Tensor], tuple[Tensor, ...]]]:
+def build_cases() -> dict[str, tuple[Callable[..., Tensor], tuple[Tensor, ...]]]:
     """Functions of tensors, with tensors for them."""
     scores, alpha = table(B, H, L, S), 1 + table(H, 1, 1)
     allowed, columns = torch.rand(L, S) > 0.3, torch.rand(B, 1, S) > 0.3
@@ -47,7 +47,7 @@ def cases() -> dict[str, tuple[Callable[..., Tensor], tuple[Tensor, ...]]]:
     }
 
 
-def difference(run: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> float:
+def measure_difference(run: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> float:
     """The largest, over the value and all gradients, between plain and traced."""
     inputs = tuple(tensor.requires_grad_() for tensor in inputs)
     torch.compiler.reset()
@@ -59,19 +59,19 @@ def difference(run: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> float:
 
 def main() -> None:
     torch.manual_seed(0)
-    found = {name: attempt(*case) for name, case in cases().items()}
+    found = {name: attempt(*case) for name, case in build_cases().items()}
     # As on a device for which we have no loops: the compiler sees the steps of Newton's method.
     with (
         patch.object(simplex_rows, "find_library", lambda *_: None),
         patch.object(simplex_rows, "_runs_as_operator", lambda _: False),
     ):
-        found |= {f"{name}, by torch": attempt(*cases()[name]) for name in ("sparsemax", "learned entmax")}
+        found |= {f"{name}, by torch": attempt(*build_cases()[name]) for name in ("sparsemax", "learned entmax")}
     print(json.dumps(found))
 
 
 def attempt(run: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> float | str:
     try:
-        return difference(run, inputs)
+        return measure_difference(run, inputs)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
@@ -80,7 +80,7 @@ def attempt(run: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> float | s
 def test_every_function_is_one_graph_and_gives_the_same_numbers() -> None:
     done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
-    assert len(found) == len(cases()) + 2
+    assert len(found) == len(build_cases()) + 2
     wrong = {name: result for name, result in found.items() if not isinstance(result, float) or result > 1e-12}
     assert not wrong
 

@@ -34,7 +34,7 @@ def rows(*shape: int, dtype: torch.dtype = torch.float64, scale: float = 1.0) ->
     return (torch.randn(*shape, dtype=torch.float64) * scale).to(dtype)
 
 
-def bisected(scores: Tensor, alpha: float) -> Tensor:
+def normalize_by_bisection(scores: Tensor, alpha: float) -> Tensor:
     """The definition, its threshold found by halving an interval 200 times in float64."""
     if alpha == 1:
         return torch.softmax(scores, -1)
@@ -48,7 +48,7 @@ def bisected(scores: Tensor, alpha: float) -> Tensor:
     return (stretched - low).clamp(min=0).pow(1 / (alpha - 1))
 
 
-def sorted_sparsemax(scores: Tensor) -> Tensor:
+def sparsemax_by_sorting(scores: Tensor) -> Tensor:
     """Algorithm 1 of Martins & Astudillo 2016."""
     ordered = scores.sort(-1, descending=True).values
     count = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype)
@@ -66,7 +66,7 @@ def test_entmax_is_its_definition(who: str, alpha: float, scale: float) -> None:
     scores = rows(H, L, 31, scale=scale)
     for given_alpha in (alpha, torch.tensor(alpha, dtype=torch.float64)):
         torch.testing.assert_close(
-            simplex.entmax(scores, None, given_alpha), bisected(scores, alpha), rtol=1e-10, atol=1e-12
+            simplex.entmax(scores, None, given_alpha), normalize_by_bisection(scores, alpha), rtol=1e-10, atol=1e-12
         )
 
 
@@ -77,8 +77,8 @@ def test_the_named_members_are_their_definitions(who: str, scale: float) -> None
     close = partial(torch.testing.assert_close, rtol=1e-10, atol=1e-12)
     close(simplex.softmax(scores), torch.softmax(scores, -1))
     close(simplex.softmax_plus_one(scores), torch.softmax(torch.cat([scores, zero], -1), -1)[..., :-1])
-    close(simplex.sparsemax(scores), sorted_sparsemax(scores))
-    close(simplex.entmax15(scores), bisected(scores, 1.5))
+    close(simplex.sparsemax(scores), sparsemax_by_sorting(scores))
+    close(simplex.entmax15(scores), normalize_by_bisection(scores, 1.5))
 
 
 @pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
@@ -101,7 +101,9 @@ def test_alpha_may_differ_by_head(who: str) -> None:
     scores, alpha = rows(B, H, L, S), torch.tensor([1.0, 1.4, 2.0], dtype=torch.float64)
     weights = simplex.entmax(scores, None, alpha[:, None, None])
     for head, own in enumerate(alpha.tolist()):
-        torch.testing.assert_close(weights[:, head], bisected(scores[:, head], own), rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(
+            weights[:, head], normalize_by_bisection(scores[:, head], own), rtol=1e-10, atol=1e-12
+        )
 
 
 def test_entmax_leaves_softmax_along_its_derivative(who: str) -> None:
@@ -122,7 +124,7 @@ def test_rows_where_newton_could_crawl(who: str, name: str) -> None:
     gaps = torch.tensor([0.5, 0.9, 0.99, 1 / 3], dtype=torch.float64)
     scores = -(gaps[:, None] ** torch.arange(1, 102, dtype=torch.float64))
     alpha = {"sparsemax": 2.0, "entmax15": 1.5, "entmax 1.3": 1.3, "entmax 2.5": 2.5}.get(name, 1.0)
-    wanted = bisected(scores, alpha)
+    wanted = normalize_by_bisection(scores, alpha)
     if name == "softmax_plus_one":
         wanted = torch.softmax(torch.nn.functional.pad(scores, (0, 1)), -1)[..., :-1]
     torch.testing.assert_close(FAMILY[name](scores), wanted, rtol=1e-8, atol=1e-10)
@@ -161,7 +163,7 @@ def test_float32_is_as_exact_as_its_rounding(who: str, name: str) -> None:
 def test_alpha_close_to_1_loses_no_digits(who: str, excess: float) -> None:
     """(1 + a x)^(1/a) without care: a rounding error of 1 + a x is divided by a."""
     scores, alpha = rows(H, L, 101, dtype=torch.float32, scale=3.0), torch.tensor(1 + excess)
-    exact = bisected(scores.double(), 1 + excess) if excess > 1e-4 else torch.softmax(scores.double(), -1)
+    exact = normalize_by_bisection(scores.double(), 1 + excess) if excess > 1e-4 else torch.softmax(scores.double(), -1)
     # Two terms: float32, and for the smaller excess the distance from softmax itself, below a log²(p) p / 2.
     allowance = 32 * torch.finfo(torch.float32).eps + (0.0 if excess > 1e-4 else excess)
     assert (simplex.entmax(scores, None, alpha) - exact).abs().max() <= allowance

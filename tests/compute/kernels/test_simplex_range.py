@@ -21,7 +21,7 @@ def row(kind: str, keys: int) -> Tensor:
     return scores + 1000.0 * (kind == "offset")
 
 
-def halved(scores: Tensor, alpha: Tensor) -> Tensor:
+def normalize_by_halving(scores: Tensor, alpha: Tensor) -> Tensor:
     """The definition in float64: -log of the largest weight, by halving [0, log n]. No Newton, nothing mixed."""
     scores, excess = scores.double(), alpha.double() - 1
     shifted = scores - scores.amax(-1, keepdim=True)
@@ -51,7 +51,7 @@ def gradients(weights: Tensor, grad: Tensor, alpha: Tensor) -> tuple[Tensor, Ten
     return by_scores, (grad * change).sum(-1, keepdim=True)
 
 
-def half_units(weights: Tensor) -> Tensor:
+def compute_half_units(weights: Tensor) -> Tensor:
     """How far rounding to a dtype may move each weight."""
     unit = torch.finfo(weights.dtype)
     return (weights.double() * unit.eps / 2).clamp(min=unit.tiny * unit.eps / 2)
@@ -69,7 +69,7 @@ def test_rows_sum_to_one(who: str, alpha: float, dtype: torch.dtype) -> None:
             assert weights.dtype == dtype
             total = weights.double().sum().item()
             work = torch.finfo(torch.promote_types(dtype, torch.float32)).eps
-            allowance = 4 * work + (half_units(weights).sum().item() if dtype.itemsize == 2 else 0.0)
+            allowance = 4 * work + (compute_half_units(weights).sum().item() if dtype.itemsize == 2 else 0.0)
             assert abs(total - 1) <= allowance, (keys, kind)
 
 
@@ -117,7 +117,7 @@ def test_weights_and_gradients_are_those_found_by_halving(who: str, alpha: float
     grad = torch.randn(scores.shape, dtype=dtype)
     found = simplex.entmax(scores, None, heads[:, None])
     by_scores, by_alpha = torch.autograd.grad(found, (scores, heads), grad)
-    wanted = halved(scores.detach(), heads.detach()[:, None])
+    wanted = normalize_by_halving(scores.detach(), heads.detach()[:, None])
     wanted_scores, wanted_alpha = gradients(wanted, grad.double(), heads.detach()[:, None])
     unit = torch.finfo(dtype).eps
     # Where a weight is close to the edge of the support, its rounding errors are those of its score times the slope.

@@ -16,7 +16,7 @@ SIZES = st.integers(1, 200)
 PLAIN = Softmax()
 
 
-def drawn(lead: tuple[int, ...], queries: int, keys: int, dim: int = 3, value: int = 2) -> list[Tensor]:
+def draw_tensors(lead: tuple[int, ...], queries: int, keys: int, dim: int = 3, value: int = 2) -> list[Tensor]:
     sizes = (queries, dim), (keys, dim), (keys, value)
     return [torch.randn(*lead, *size, dtype=torch.float64, requires_grad=True) for size in sizes]
 
@@ -38,7 +38,7 @@ def agree(tensors: list[Tensor], mask: Mask, normalizer: Softmax = PLAIN) -> Non
 @given(queries=SIZES, keys=SIZES, before=st.integers(0, 250), after=st.integers(0, 250), several=st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_any_sizes_agree_with_the_definition(queries: int, keys: int, before: int, after: int, several: bool) -> None:
-    agree(drawn((2,) if several else (), queries, keys), Window(before, after))
+    agree(draw_tensors((2,) if several else (), queries, keys), Window(before, after))
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ def test_any_sizes_agree_with_the_definition(queries: int, keys: int, before: in
     ],
 )
 def test_edges_agree_with_the_definition(queries: int, keys: int, before: int, after: int) -> None:
-    agree(drawn((2, 2), queries, keys, dim=4, value=7), Window(before, after))
+    agree(draw_tensors((2, 2), queries, keys, dim=4, value=7), Window(before, after))
 
 
 @pytest.mark.parametrize("budget", [1, 2**12, 2**23])
 def test_masks_beside_the_window_agree_in_groups_of_any_size(budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lowering, "BUDGET", budget)
-    tensors = drawn((3, 2), 200, 200)
+    tensors = draw_tensors((3, 2), 200, 200)
     documents = torch.arange(200) // 30
     some = torch.rand(3, 1, 200, 200) < 0.3
     for other in (Lengths(torch.tensor([[0], [77], [200]])), Documents(documents), Causal(), Mask.keep(some), Full()):
@@ -73,16 +73,16 @@ def test_masks_beside_the_window_agree_in_groups_of_any_size(budget: int, monkey
 
 def test_a_temperature_for_each_head_is_multiplied_in() -> None:
     temperature = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)
-    agree(drawn((2, 3), 150, 150), Window(20, 0), Softmax(temperature=temperature))
+    agree(draw_tensors((2, 3), 150, 150), Window(20, 0), Softmax(temperature=temperature))
 
 
 def test_leads_broadcast() -> None:
-    query, key, value = drawn((2, 3), 90, 90)
+    query, key, value = draw_tensors((2, 3), 90, 90)
     agree([query, key[:, :1].detach().requires_grad_(), value[:1].detach().requires_grad_()], Window(9, 2))
 
 
 def test_a_query_that_sees_nothing_gives_exactly_zero_and_so_does_its_gradient() -> None:
-    query, key, value = drawn((2,), 150, 150)
+    query, key, value = draw_tensors((2,), 150, 150)
     output = attend(query, key, value, mask=Window(5, 5) & Lengths(torch.tensor([0, 60])), backend="local").output
     output.sum().backward()
     assert (output[0] == 0).all()
@@ -101,7 +101,9 @@ def test_the_gradient_is_that_of_the_output() -> None:
     cut = cut._replace(rows=3, blocks=3)
     sight = MaskSpec(Window(2, 1), 7, 9, (2,), torch.float64)
     groups = group_blocks(sight, Window(2, 1), cut, 3)
-    assert torch.autograd.gradcheck(lambda q, k, v: window_attention(q, k, v, cut, groups).output, drawn((2,), 7, 9))
+    assert torch.autograd.gradcheck(
+        lambda q, k, v: window_attention(q, k, v, cut, groups).output, draw_tensors((2,), 7, 9)
+    )
 
 
 def test_blocks_inside_share_one_table() -> None:
@@ -122,7 +124,7 @@ def test_the_window_of_a_mask_is_the_smallest_that_types_tell() -> None:
 
 
 def test_half_precision_keeps_its_dtype() -> None:
-    query, key, value = (tensor.detach().bfloat16() for tensor in drawn((2,), 200, 200, dim=8, value=8))
+    query, key, value = (tensor.detach().bfloat16() for tensor in draw_tensors((2,), 200, 200, dim=8, value=8))
     ours = attend(query, key, value, mask=Window(20, 3), backend="local").output
     definition = attend(query, key, value, mask=Window(20, 3), backend="eager").output
     assert ours.dtype == torch.bfloat16
@@ -131,7 +133,7 @@ def test_half_precision_keeps_its_dtype() -> None:
 
 def test_a_table_of_zeros_reads_all_of_a_span() -> None:
     cut = BlockLayout(rows=2, blocks=2, first=0, span=2)
-    query, key, value = drawn((), 4, 4)
+    query, key, value = draw_tensors((), 4, 4)
     output, total = window_attention(
         query, key, value, cut, [BlockGroup(0, 2, lambda: torch.zeros(1, 1, 2, 2).double())]
     )

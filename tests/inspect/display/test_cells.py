@@ -30,11 +30,11 @@ def weights(*shape: int) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).softmax(-1)
 
 
-def result() -> AttentionResult:
+def attend_once() -> AttentionResult:
     return attend(torch.randn(B, H, L, D), torch.randn(B, H, S, D), torch.randn(B, H, S, D))
 
 
-def contents(page: str) -> dict[str, Any]:
+def read_recording(page: str) -> dict[str, Any]:
     """The recording that stands in a cell."""
     found = re.search(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
     assert found is not None
@@ -45,8 +45,8 @@ def contents(page: str) -> dict[str, Any]:
 SUBJECTS = {
     "recording": lambda: Recording.from_weights({"a": weights(H, L, S), "b": weights(L, L)}),
     "site": lambda: DenseMap(weights(H, L, S)),
-    "weights": lambda: result().weights,
-    "result": result,
+    "weights": lambda: attend_once().weights,
+    "result": attend_once,
     "prediction": lambda: Prediction("x", {}, lambda: None, LabeledWeights([[0.5, 0.5]], ["a", "b"], ["q"])),
 }
 
@@ -56,7 +56,7 @@ def test_a_notebook_shows_it_by_itself(name: str) -> None:
     subject = SUBJECTS[name]()
     page = subject._repr_html_()
     assert len(page.encode()) < 250_000
-    assert contents(page)["chapters"][0]["sites"]
+    assert read_recording(page)["chapters"][0]["sites"]
     assert re.match(r'<div class="regard-output"[^>]*><img alt="attention" src="data:image/svg\+xml;base64,', page)
     assert set(re.findall(r"https?://[\w./]+", page)) <= {"http://www.w3.org/2000/svg"}  # a name, not an address
     bundle = subject._repr_mimebundle_()
@@ -67,7 +67,7 @@ def test_a_notebook_shows_it_by_itself(name: str) -> None:
 
 
 def test_a_handle_is_shown_as_it_is() -> None:
-    attended = result()
+    attended = attend_once()
     for subject in (attended, attended.weights):
         shown = build_chapter(subject, item=1).recording["attention"].dense()
         assert torch.allclose(shown, attended.weights.dense()[1])
@@ -118,7 +118,7 @@ def test_a_cell_is_bounded_however_long_the_recording_is(as_installed: None, lay
     recording = Recording({f"h.{layer}": DenseMap(table + layer * 1e-6) for layer in range(layers)})
     page = render_cell(recording)
     assert len(page.encode()) < BUDGET + 120_000 + 1_000 * layers  # weights, script, and what is known of each layer
-    data = contents(page)
+    data = read_recording(page)
     assert data["chapters"][0]["sites"][0]["heads"] == 12
     if len(data["chapters"][0]["sites"]) < layers:
         assert any("sites are not shown: too many weights" in note for note in data["notes"])
@@ -134,7 +134,7 @@ def test_a_label_cannot_end_the_script_that_holds_it() -> None:
     evil = "</script><img src=x onerror=alert(1)>"
     page = render_cell(Recording.from_weights({evil: [[1.0]]}, queries=[evil], keys=[evil]))
     assert page.count("<img") == 1
-    assert contents(page)["labels"] == [[evil]]
+    assert read_recording(page)["labels"] == [[evil]]
 
 
 def test_without_a_notebook_the_browser_is_opened(
@@ -234,7 +234,7 @@ def test_a_kernel_answers_all_that_panels_ask() -> None:
 
 def test_weights_that_are_not_finite_are_shown_or_refused_in_words() -> None:
     recording = Recording.from_weights({"a": torch.full((2, 2), float("nan"))})
-    assert contents(render_cell(recording))["chapters"][0]["sites"]
+    assert read_recording(render_cell(recording))["chapters"][0]["sites"]
     with pytest.raises(InputError, match=r"^weights: got numbers that are not finite, expected finite ones; fix: look"):
         read_part(recording, "weight", {"site": 0, "head": 0, "row": 0, "column": 0})
     json.loads(read_part(recording, "summary", {}))

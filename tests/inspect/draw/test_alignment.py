@@ -14,7 +14,7 @@ from regard.inspect.draw.terminal import render_heat_map
 WEIGHTS = np.eye(2, 3)
 
 
-def labels(figure: Figure) -> tuple[list[str], list[str]]:
+def read_labels(figure: Figure) -> tuple[list[str], list[str]]:
     axes = figure.axes[0]
     figure.draw_without_rendering()
     return [text.get_text() for text in axes.get_xticklabels()], [text.get_text() for text in axes.get_yticklabels()]
@@ -22,14 +22,14 @@ def labels(figure: Figure) -> tuple[list[str], list[str]]:
 
 def test_tokens_are_written_beside_their_rows_and_above_their_columns() -> None:
     figure = draw_alignment(WEIGHTS, ["a", " ", "$x$"], ["y", "$"], "a $ title")
-    assert labels(figure) == (["a", "␣", "$x$"], ["y", "$"])
+    assert read_labels(figure) == (["a", "␣", "$x$"], ["y", "$"])
 
 
 def test_a_token_that_no_font_can_write_is_numbered_and_the_picture_says_what_it_is() -> None:
     private = "\ue123"  # of the private use area
     assert choose_fonts([private, "a"]).missing == {private}
     figure = draw_alignment(WEIGHTS, ["a", "b", private], ["y", "z"])
-    assert labels(figure)[0] == ["a", "b", "[1]"]
+    assert read_labels(figure)[0] == ["a", "b", "[1]"]
     assert figure.get_supxlabel().startswith("[1] U+E123\nnumbers stand for what no font")
 
 

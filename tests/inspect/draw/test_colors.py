@@ -15,25 +15,25 @@ BLIND = {
 }
 
 
-def lightness(linear: np.ndarray) -> np.ndarray:
+def compute_lightness(linear: np.ndarray) -> np.ndarray:
     """L* of CIE 1976, from linear light."""
     luminance = linear @ np.array([0.2126, 0.7152, 0.0722])
     return np.where(luminance > 216 / 24389, 116 * np.cbrt(luminance) - 16, luminance * 24389 / 27)
 
 
-def light(colors: np.ndarray) -> np.ndarray:
+def to_linear(colors: np.ndarray) -> np.ndarray:
     share = colors / 255
     return np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
 
 
 @pytest.mark.parametrize(("kind", "dark", "way"), KINDS)
 def test_lightness_goes_one_way_in_grey_and_for_the_color_blind(kind: str, dark: bool, way: int) -> None:
-    linear = light(build_palette(kind, dark=dark).astype(float))
+    linear = to_linear(build_palette(kind, dark=dark).astype(float))
     seen = {"grey": linear} | {name: (linear @ np.array(part).T).clip(0, 1) for name, part in BLIND.items()}
     for name, own in seen.items():
-        steps = way * np.diff(lightness(own)[::5])  # single steps are rounded to bytes
+        steps = way * np.diff(compute_lightness(own)[::5])  # single steps are rounded to bytes
         assert steps.min() > 0, name
-        assert abs(lightness(own)[-1] - lightness(own)[0]) > 50, name
+        assert abs(compute_lightness(own)[-1] - compute_lightness(own)[0]) > 50, name
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -41,13 +41,15 @@ def test_no_difference_has_the_color_of_the_paper_and_both_ways_lead_away_from_i
     palette = build_palette("difference", dark=dark).astype(float)
     paper = np.array([0x16, 0x18, 0x1B] if dark else [255, 255, 255])
     assert np.abs(palette[127:129] - paper).max() <= 5
-    linear = light(palette)
+    linear = to_linear(palette)
     seen = {"grey": linear} | {name: (linear @ np.array(part).T).clip(0, 1) for name, part in BLIND.items()}
     for name, own in seen.items():
-        away = np.abs(lightness(own) - lightness(own)[127:129].mean())[::5]
+        away = np.abs(compute_lightness(own) - compute_lightness(own)[127:129].mean())[::5]
         assert (np.diff(away[:25]) < 0).all(), name
         assert (np.diff(away[27:]) > 0).all(), name
-        assert abs(lightness(own)[-1] - lightness(own)[0]) > 15, name  # less and more are told apart in grey too
+        assert abs(compute_lightness(own)[-1] - compute_lightness(own)[0]) > 15, (
+            name
+        )  # less and more are told apart in grey too
 
 
 def test_nothing_is_white_on_paper() -> None:

@@ -28,7 +28,7 @@ def without_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fonts, "find_spec", lambda name: None)
 
 
-def unwritten(figure: Figure) -> set[str]:
+def find_unwritten(figure: Figure) -> set[str]:
     """Characters of any text in the picture that none of the fonts it is drawn with has: they would be boxes."""
     figure.draw_without_rendering()
     missing = set()
@@ -42,12 +42,12 @@ def unwritten(figure: Figure) -> set[str]:
 def test_boxes_are_found_where_there_are_any() -> None:
     figure = Figure()
     figure.text(0, 0, "年", fontfamily=["DejaVu Sans"])
-    assert unwritten_quietly(figure) == {"年"}
+    assert find_unwritten_quietly(figure) == {"年"}
 
 
-def unwritten_quietly(figure: Figure) -> set[str]:
+def find_unwritten_quietly(figure: Figure) -> set[str]:
     with pytest.warns(UserWarning, match="missing from font"):
-        return unwritten(figure)
+        return find_unwritten(figure)
 
 
 def test_the_fonts_of_the_system_come_first() -> None:
@@ -57,7 +57,7 @@ def test_the_fonts_of_the_system_come_first() -> None:
     assert letters.missing == frozenset()
     assert "Noto Sans SC" not in letters.families
     figure = draw_alignment(WEIGHTS, CHINESE, CHINESE, "注意力")
-    assert unwritten(figure) == set()
+    assert find_unwritten(figure) == set()
     assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == [
         "我",
         "喜\n欢",
@@ -68,12 +68,12 @@ def test_the_fonts_of_the_system_come_first() -> None:
 def test_the_font_of_the_extra_is_used_where_the_system_has_none(without_system: None) -> None:
     letters = choose_fonts(CHINESE)
     assert letters == FontSet(("DejaVu Sans", "Noto Sans SC"), frozenset())
-    assert unwritten(draw_alignment(WEIGHTS, CHINESE, CHINESE, "注意力")) == set()
+    assert find_unwritten(draw_alignment(WEIGHTS, CHINESE, CHINESE, "注意力")) == set()
 
 
 def test_without_any_font_tokens_are_numbered_and_explained(without_system: None, without_extra: None) -> None:
     figure = draw_alignment(WEIGHTS, CHINESE, ["我", "a", "b"], "注意")
-    assert unwritten(figure) == set()
+    assert find_unwritten(figure) == set()
     axes = figure.axes[0]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["[1]", "[2]", "[3]"]
     assert [text.get_text() for text in axes.get_yticklabels()] == ["[1]", "a", "b"]  # one token, one number
@@ -83,7 +83,7 @@ def test_without_any_font_tokens_are_numbered_and_explained(without_system: None
 
 
 def test_lines_have_numbers_too(without_system: None, without_extra: None) -> None:
-    assert unwritten(draw_arcs(WEIGHTS, CHINESE, CHINESE)) == set()
+    assert find_unwritten(draw_arcs(WEIGHTS, CHINESE, CHINESE)) == set()
 
 
 @pytest.mark.parametrize("name", ["figure.png", "figure.svg", "figure.pdf"])
@@ -103,4 +103,4 @@ def test_figures_of_matplotlib_write_chinese() -> None:
         figure = Figure()
         assert len(rcParams["font.family"]) > 1
         figure.subplots().set_title("注意力 attention")
-        assert not unwritten(figure)
+        assert not find_unwritten(figure)

@@ -40,7 +40,7 @@ def measure_texts(figure: Figure) -> dict[str, Bbox]:
     return {f"{text.get_text()} #{number}": text.get_window_extent() for number, text in enumerate(seen)}
 
 
-def overlap(first: Bbox, second: Bbox) -> bool:
+def do_overlap(first: Bbox, second: Bbox) -> bool:
     """Return whether two boxes share more than the edge of a pixel."""
     common = Bbox.intersection(first, second)
     return common is not None and min(common.width, common.height) > 1.0
@@ -53,10 +53,10 @@ def find_faults(figure: Figure) -> list[str]:
     panels = [axes.get_window_extent() for axes in figure.axes if axes.axison or axes.images]
     names, boxes = list(texts), list(texts.values())
     faults = [
-        f"{names[i]!r} over {names[j]!r}" for i in range(len(boxes)) for j in range(i) if overlap(boxes[i], boxes[j])
+        f"{names[i]!r} over {names[j]!r}" for i in range(len(boxes)) for j in range(i) if do_overlap(boxes[i], boxes[j])
     ]
-    faults += [f"{name!r} in a panel" for name, box in texts.items() for panel in panels if overlap(box, panel)]
-    faults += ["panels overlap" for i in range(len(panels)) for j in range(i) if overlap(panels[i], panels[j])]
+    faults += [f"{name!r} in a panel" for name, box in texts.items() for panel in panels if do_overlap(box, panel)]
+    faults += ["panels overlap" for i in range(len(panels)) for j in range(i) if do_overlap(panels[i], panels[j])]
     paper = figure.bbox.padded(0.5)
     outside = [name for name, box in texts.items() if not (paper.contains(*box.min) and paper.contains(*box.max))]
     return faults + [f"{name!r} is cut" for name in outside]

@@ -21,7 +21,7 @@ def table(rows: int, columns: int, seed: int = 0) -> np.ndarray:
     return weights / weights.sum(1, keepdims=True)
 
 
-def cells(figure: Figure, place: int = 0) -> np.ndarray:
+def read_cells(figure: Figure, place: int = 0) -> np.ndarray:
     return np.asarray(figure.axes[place].images[0].get_array())
 
 
@@ -30,7 +30,7 @@ def test_every_weight_is_in_its_cell(rows: int, columns: int) -> None:
     weights = table(rows, columns)
     figure = draw_alignment(weights)
     figure.draw_without_rendering()
-    assert (cells(figure) == weights).all()
+    assert (read_cells(figure) == weights).all()
     assert max(figure.get_size_inches()) <= 41
 
 
@@ -42,7 +42,7 @@ def test_two_hundred_tokens_are_all_written() -> None:
 
 def test_an_empty_row_and_what_is_no_number_are_white() -> None:
     figure = draw_alignment(np.array([[0.0, 0.0], [np.nan, np.inf]]), ["a", "b"], ["c", "d"])
-    assert (cells(figure) == 0).all()
+    assert (read_cells(figure) == 0).all()
 
 
 def test_a_single_sharp_weight_survives_pooling() -> None:
@@ -126,17 +126,17 @@ def test_sound_and_attention_share_their_time() -> None:
     above, below = figure.axes[:2]
     assert above.images[0].get_extent()[:2] == below.images[0].get_extent()[:2] == [0, 2.5]
     assert above.images[0].origin == "lower"
-    assert (cells(figure, 0) == values).all()
+    assert (read_cells(figure, 0) == values).all()
 
 
 def test_positions_that_are_alike_have_a_cosine_of_one() -> None:
     angles = np.outer(np.arange(7), [1.0, 0.1])
     encoding = np.concatenate([np.sin(angles), np.cos(angles)], 1)
     figure = draw_positions(encoding)
-    alike = cells(figure, 3)
+    alike = read_cells(figure, 3)
     expected = np.cos(angles[:, None] - angles).mean(-1)  # sin·sin + cos·cos, over two frequencies
     assert alike == pytest.approx(expected)
-    assert (cells(figure) == encoding).all()
+    assert (read_cells(figure) == encoding).all()
 
 
 def test_curves_of_positions_vary_each_at_its_own_frequency() -> None:

@@ -24,30 +24,30 @@ STATIC = Path(__file__).parents[3] / "src" / "regard" / "web" / "static"
 MODULES = sorted(path.name for path in STATIC.glob("*.js"))
 
 
-def unpacked(text: str) -> np.ndarray:
+def unpack_numbers(text: str) -> np.ndarray:
     """By the definition in tables.js."""
     planes = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8).reshape(4, -1)
     return np.ascontiguousarray(planes.T).view("<f4").ravel()
 
 
-def attentions(heads: int, queries: int, keys: int, seed: int = 0) -> torch.Tensor:
+def draw_weights(heads: int, queries: int, keys: int, seed: int = 0) -> torch.Tensor:
     return torch.randn(heads, queries, keys, generator=torch.Generator().manual_seed(seed)).softmax(-1)
 
 
 def test_packing_keeps_every_bit() -> None:
-    table = attentions(3, 5, 7).numpy()
-    assert (unpacked(pack(table)) == table.ravel()).all()
+    table = draw_weights(3, 5, 7).numpy()
+    assert (unpack_numbers(pack(table)) == table.ravel()).all()
 
 
 @pytest.mark.parametrize("bits", [15, 11, 7])
 def test_rounding_is_as_small_as_it_says(bits: int) -> None:
-    table = attentions(3, 50, 70).numpy()
+    table = draw_weights(3, 50, 70).numpy()
     error = np.abs(round_bits(table, bits) / table - 1).max()
     assert 2.0 ** -(bits + 3) < error <= 2.0 ** -(bits + 1)
 
 
 def test_weights_are_rounded_only_where_they_do_not_fit() -> None:
-    tables = [attentions(1, 100, 100).numpy()]
+    tables = [draw_weights(1, 100, 100).numpy()]
     assert pack_within(tables, 100_000)[1] == 23
     texts, bits = pack_within(tables, 30_000)
     assert bits == 11  # 15 would not fit
@@ -57,14 +57,14 @@ def test_weights_are_rounded_only_where_they_do_not_fit() -> None:
 def test_a_sentence_is_small_and_exact() -> None:
     """4 layers, 4 heads, 40 tokens: encoder, decoder and between them."""
     names = [f"{part} {layer}" for part in ("encoder", "decoder", "between") for layer in range(4)]
-    recording = Recording.from_weights({name: attentions(4, 40, 40, seed) for seed, name in enumerate(names)})
+    recording = Recording.from_weights({name: draw_weights(4, 40, 40, seed) for seed, name in enumerate(names)})
     page = render_report([Chapter("a sentence", recording)], "a sentence")
     assert len(page.encode()) < 1_000_000
     assert '"exact": 23' in page
 
 
 def test_what_hypotheses_share_is_kept_once() -> None:
-    recording = Recording.from_weights({"encoder": attentions(2, 3, 3)}, queries=list("abc"), keys=list("abc"))
+    recording = Recording.from_weights({"encoder": draw_weights(2, 3, 3)}, queries=list("abc"), keys=list("abc"))
     data = build_contents([Chapter("one", recording), Chapter("two", recording)], "")
     assert len(data["tables"]) == 1
     assert data["labels"] == [["a", "b", "c"]]
@@ -80,7 +80,7 @@ def test_long_attention_is_drawn_by_its_largest_and_says_so() -> None:
 
 
 def test_a_sketch_is_shown_as_far_as_it_goes() -> None:
-    table = attentions(1, 4, 6)
+    table = draw_weights(1, 4, 6)
     top = table.topk(2)
     sketch = Sketch(table.sum(-1), table.sum(-2), top.values, top.indices)
     assert shrink_weights(sketch).shape == (1, 4, 6)
@@ -88,7 +88,7 @@ def test_a_sketch_is_shown_as_far_as_it_goes() -> None:
 
 
 def test_a_difference_is_colored_as_one() -> None:
-    first, second = DenseMap(attentions(1, 2, 2)), DenseMap(attentions(1, 2, 2, 1))
+    first, second = DenseMap(draw_weights(1, 2, 2)), DenseMap(draw_weights(1, 2, 2, 1))
     assert ReportBuilder().encode_site("change", Difference(first, second), None)["kind"] == "difference"
 
 

@@ -20,12 +20,12 @@ from regard.inspect.measure import (
     score_patterns,
 )
 from regard.inspect.recording import DenseMap, Sketch
-from tests.inspect.recording.made import factored, sketch_of, weights
+from tests.inspect.recording.made import make_factored, sketch_weights, weights
 
 N = 7
 
 
-def shifted(by: int) -> torch.Tensor:
+def build_shifted(by: int) -> torch.Tensor:
     """Every query looks `by` positions away, where there is one, else nowhere."""
     return torch.diag_embed(torch.ones(N - abs(by)), offset=by)
 
@@ -67,7 +67,7 @@ def test_agreement_is_one_less_the_divergence() -> None:
 @pytest.mark.parametrize("rows", [2**20, 1], ids=["at once", "in blocks"])
 def test_measures_of_factors_are_those_of_the_weights(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.inspect.measure.heads.BLOCK_WEIGHTS", rows)
-    seen = factored()
+    seen = make_factored()
     whole = DenseMap(seen.dense())
     for measure in (mean_distance, agreement, score_patterns, normalized_entropy, received_share):
         torch.testing.assert_close(measure(seen), measure(whole))
@@ -120,12 +120,12 @@ def test_pharaoh_lines_have_the_source_first() -> None:
 
 
 SHAPES = {
-    "previous": shifted(-1),
-    "next": shifted(1),
+    "previous": build_shifted(-1),
+    "next": build_shifted(1),
     "first": torch.eye(N)[:1].expand(N, N),
     "diagonal": torch.eye(N),
     "uniform": torch.full((N, N), 1 / N),
-    "other": shifted(3) + shifted(-4),
+    "other": build_shifted(3) + build_shifted(-4),
 }
 
 
@@ -145,4 +145,4 @@ def test_patterns_know_where_a_query_of_a_step_sits() -> None:
 
 def test_single_weights_are_needed_for_patterns() -> None:
     with pytest.raises(InputError, match=r"^tile: got an attention kept as statistics"):
-        find_patterns(sketch_of(weights()))
+        find_patterns(sketch_weights(weights()))

@@ -75,7 +75,7 @@ class Row:
         return asdict(self)
 
 
-def architectures() -> list[str]:
+def list_architectures() -> list[str]:
     """Those that transformers can make a model of without a head, for causal or for sequence-to-sequence language."""
     return sorted({name for mapping in MAPPINGS for name in mapping if name in CONFIG_MAPPING_NAMES})
 
@@ -93,13 +93,13 @@ def look_at(name: str) -> Row:
     try:
         model = build(name)
     except Exception as error:
-        row.why = f"not built: {brief(error)}"
+        row.why = f"not built: {shorten(error)}"
         return row
     row.kind = type(model).__name__
     try:
-        inputs = next(tries(model))
+        inputs = next(list_inputs(model))
     except Exception as error:
-        row.why = f"not run: {brief(error)}"
+        row.why = f"not run: {shorten(error)}"
         return row
     compare(model, inputs, row)
     return row
@@ -111,18 +111,18 @@ def compare(model: Any, inputs: dict[str, Any], row: Row) -> None:
         before, again = run(model, inputs), run(model, inputs)
         with observe(model) as recording:
             after = run(model, inputs)
-    if not same(before, again):
+    if not are_equal(before, again):
         row.why = "gives other numbers each time"
     else:
-        row.identical = same(before, after)
+        row.identical = are_equal(before, after)
     row.sites, row.calls = len({name.split("#")[0] for name in recording}), len(recording)
     row.notes = list(recording.notes)
     tables = own_weights(model, inputs)
     row.given = len(tables)
-    row.equal = sum(any(alike(seen.dense(), table) for seen in recording.values()) for table in tables)
+    row.equal = sum(any(are_alike(seen.dense(), table) for seen in recording.values()) for table in tables)
 
 
-def alike(seen: torch.Tensor, table: torch.Tensor) -> bool:
+def are_alike(seen: torch.Tensor, table: torch.Tensor) -> bool:
     """Whether they are the same weights; rows that see nothing are zeros for some and uniform for others."""
     if seen.shape != table.shape:
         return False
@@ -133,7 +133,7 @@ def alike(seen: torch.Tensor, table: torch.Tensor) -> bool:
 def own_weights(model: Any, inputs: dict[str, Any]) -> list[torch.Tensor]:
     """The first item of what the model itself gives for `output_attentions=True`."""
     try:
-        other = twin(model)
+        other = build_twin(model)
         with torch.no_grad():
             torch.manual_seed(0)
             output = other(**inputs, output_attentions=True)
@@ -143,7 +143,7 @@ def own_weights(model: Any, inputs: dict[str, Any]) -> list[torch.Tensor]:
     return [table[0] for table in tables if table.dim() == 4]
 
 
-def twin(model: Any) -> Any:
+def build_twin(model: Any) -> Any:
     """The same model in eager attention, made anew: not all can be changed."""
     config = copy.deepcopy(model.config)
     for part in (config, *(part for part in vars(config).values() if isinstance(part, transformers.PreTrainedConfig))):
@@ -158,7 +158,7 @@ def run(model: Any, inputs: dict[str, Any]) -> list[torch.Tensor]:
     return tensors_of(dict(model(**inputs)))
 
 
-def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+def are_equal(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
     return len(one) == len(other) and all(
         torch.equal(a, b) or bool(a.isnan().any()) for a, b in zip(one, other, strict=True)
     )
@@ -182,7 +182,7 @@ def build(name: str) -> Any:
             took = time.monotonic() - start
             if took > 10 * SECONDS:
                 raise ValueError(f"takes {took:.0f} s to be built")
-            next(tries(model))
+            next(list_inputs(model))
         except Exception as error:
             reasons.append(error)
         else:
@@ -213,14 +213,14 @@ def shrink(kind: type, sizes: dict[str, int]) -> Any:
     return kind(**chosen)
 
 
-def tries(model: Any) -> Iterator[dict[str, Any]]:
+def list_inputs(model: Any) -> Iterator[dict[str, Any]]:
     """Inputs that the model takes; raise what it says to the first ones if it takes none."""
     known = inspect.signature(model.forward).parameters
     config, first = model.config, None
     for names in TRIES:
         if not set(names) <= set(known):
             continue
-        inputs = {name: made(name, config) for name in names}
+        inputs = {name: make_input(name, config) for name in names}
         try:
             with torch.no_grad():
                 model(**inputs)
@@ -251,7 +251,7 @@ TRIES = (
 )
 
 
-def made(name: str, config: Any) -> torch.Tensor:
+def make_input(name: str, config: Any) -> torch.Tensor:
     """An input of that name."""
     generator = torch.Generator().manual_seed(1)
 
@@ -282,6 +282,6 @@ def made(name: str, config: Any) -> torch.Tensor:
     return torch.zeros(shapes[name], dtype=torch.long) if name == "bbox" else values
 
 
-def brief(error: BaseException) -> str:
+def shorten(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 90 else text[:89] + "…"

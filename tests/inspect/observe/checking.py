@@ -20,12 +20,12 @@ FUNCTIONS = (
 )
 
 
-def functions() -> list[object]:
+def list_patched() -> list[object]:
     """What observing replaces for a while."""
     return [getattr(home, name) for home, name in FUNCTIONS]
 
 
-def hooks(model: nn.Module) -> list[int]:
+def count_hooks(model: nn.Module) -> list[int]:
     """How many hooks each module has."""
     return [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()]
 
@@ -39,9 +39,9 @@ def tensors_of(thing: Any) -> list[Tensor]:
     return [tensor for part in thing for tensor in tensors_of(part)] if isinstance(thing, list | tuple) else []
 
 
-def observed(model: nn.Module, call: Callable[[], Any], **options: Any) -> Recording:
+def observe_unchanged(model: nn.Module, call: Callable[[], Any], **options: Any) -> Recording:
     """The recording of a call; raise unless the call gives the same bits, and the same random numbers come after."""
-    originals, attached = functions(), hooks(model)
+    originals, attached = list_patched(), count_hooks(model)
     torch.manual_seed(5)
     before, plain_next = tensors_of(call()), torch.rand(1)
     torch.manual_seed(5)
@@ -52,8 +52,8 @@ def observed(model: nn.Module, call: Callable[[], Any], **options: Any) -> Recor
         assert torch.equal(one, other)
         assert one.requires_grad == other.requires_grad
     assert torch.equal(plain_next, next_number)
-    assert functions() == originals
-    assert hooks(model) == attached
+    assert list_patched() == originals
+    assert count_hooks(model) == attached
     return recording
 
 

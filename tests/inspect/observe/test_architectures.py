@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from docs import architectures as maker
-from tests.inspect.observe.architectures import architectures, look_at, transformers
+from tests.inspect.observe.architectures import list_architectures, look_at, transformers
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # transformers' own, which differ from release to release
 PAGE = Path(maker.__file__).with_name("architectures.md")
@@ -23,7 +23,7 @@ def rows() -> dict[str, list[str]]:
     return {row[0]: row for row in cells if len(row) == 6 or row[0] in KNOWN}
 
 
-KNOWN = set(architectures())
+KNOWN = set(list_architectures())
 
 
 def is_current() -> bool:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from regard import observe
-from tests.inspect.observe.checking import close, observed
+from tests.inspect.observe.checking import close, observe_unchanged
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -47,7 +47,7 @@ def test_attention_that_is_written_out_is_seen(name: str, item: int) -> None:
     model = build(name)
     with torch.no_grad():
         expected = model(input_ids=TOKENS, output_attentions=True).attentions
-        recording = observed(model, lambda: model(input_ids=TOKENS), item=item)
+        recording = observe_unchanged(model, lambda: model(input_ids=TOKENS), item=item)
     assert recording.notes == []
     assert len(recording) == len(expected) == 2
     for seen, table in zip(recording.values(), expected, strict=True):
@@ -57,7 +57,7 @@ def test_attention_that_is_written_out_is_seen(name: str, item: int) -> None:
 def test_attention_that_is_written_out_is_seen_before_dropout() -> None:
     model = build("Bloom", attention_dropout=0.5)
     expected = model(input_ids=TOKENS, output_attentions=True).attentions
-    recording = observed(model.train(), lambda: model(input_ids=TOKENS))
+    recording = observe_unchanged(model.train(), lambda: model(input_ids=TOKENS))
     close(recording["h.0.self_attention"].dense(), expected[0][0])
 
 
@@ -120,7 +120,7 @@ def test_attention_that_cannot_be_seen_is_named(name: str, beside: bool) -> None
     assert [note.replace("one.", "") for note in recording.notes] == notes
 
 
-class Own(nn.Module):
+class OwnAttention(nn.Module):
     """Attention of somebody's own, whose weights are no softmax."""
 
     def __init__(self, kind: str) -> None:
@@ -143,29 +143,31 @@ class Own(nn.Module):
 
 @pytest.mark.parametrize("kind", ["module", "function"])
 def test_projections_and_a_softmax_are_attention_whatever_the_class_is_called(kind: str) -> None:
-    model, x = nn.Sequential(nn.Identity(), Own(kind)), torch.randn(2, 3, 4)
-    recording = observed(model, lambda: model(x), item=1)
+    model, x = nn.Sequential(nn.Identity(), OwnAttention(kind)), torch.randn(2, 3, 4)
+    recording = observe_unchanged(model, lambda: model(x), item=1)
     close(recording["1"].dense()[0], (model[1].q_proj(x) @ model[1].k_proj(x).mT).softmax(-1)[1])
     assert recording.notes == []
-    assert observed(model, lambda: model(x), item=2).notes == ["1: not seen: item 2 was asked for, and it computed 2"]
+    assert observe_unchanged(model, lambda: model(x), item=2).notes == [
+        "1: not seen: item 2 was asked for, and it computed 2"
+    ]
 
 
 @pytest.mark.parametrize("kind", ["relu", "columns"])
 def test_what_is_no_softmax_over_keys_is_named(kind: str) -> None:
-    model, x = nn.Sequential(Own(kind), nn.Identity()), torch.randn(2, 3, 4)
-    recording = observed(model, lambda: model(x))
+    model, x = nn.Sequential(OwnAttention(kind), nn.Identity()), torch.randn(2, 3, 4)
+    recording = observe_unchanged(model, lambda: model(x))
     why = "it looks like attention, and no softmax of (batch, heads, queries, keys) was computed in it; "
     fix = "let it call F.scaled_dot_product_attention, or torch's softmax on such scores"
-    assert (list(recording), recording.notes) == ([], [f"0: not seen: Own: {why}{fix}"])
-    assert observed(model, lambda: model(x), sites="1").notes == [
+    assert (list(recording), recording.notes) == ([], [f"0: not seen: OwnAttention: {why}{fix}"])
+    assert observe_unchanged(model, lambda: model(x), sites="1").notes == [
         "nothing was seen: no attention was computed in this thread outside of compiled graphs"
     ]
 
 
 def test_many_layers_are_named_in_one_note() -> None:
-    model, x = nn.ModuleList(Own("relu") for _ in range(5)), torch.randn(2, 3, 4)
-    recording = observed(model, lambda: [layer(x)[0] for layer in model])
-    assert [note.split(": ")[:3] for note in recording.notes] == [["0, 1, 2 and 2 more", "not seen", "Own"]]
+    model, x = nn.ModuleList(OwnAttention("relu") for _ in range(5)), torch.randn(2, 3, 4)
+    recording = observe_unchanged(model, lambda: [layer(x)[0] for layer in model])
+    assert [note.split(": ")[:3] for note in recording.notes] == [["0, 1, 2 and 2 more", "not seen", "OwnAttention"]]
 
 
 def test_a_softmax_elsewhere_is_no_attention() -> None:
@@ -178,5 +180,5 @@ def test_a_softmax_elsewhere_is_no_attention() -> None:
             return self.gate(x).softmax(-1)
 
     model, x = Router(), torch.randn(2, 3, 4)
-    recording = observed(model, lambda: model(x))
+    recording = observe_unchanged(model, lambda: model(x))
     assert recording.notes == ["nothing was seen: no attention was computed in this thread outside of compiled graphs"]

@@ -17,7 +17,7 @@ def look(queries: int, keys: int, reach: int | None, *, biased: bool) -> Softmax
     return SoftmaxCall(query, key[:2], bias, reach)
 
 
-def expected(seen: SoftmaxCall) -> torch.Tensor:
+def compute_by_definition(seen: SoftmaxCall) -> torch.Tensor:
     """By the definition, in float64."""
     query, key = seen.query.double(), seen.key.double().repeat_interleave(2, 0)
     scores = query @ key.mT + (0 if seen.bias is None else seen.bias.double())
@@ -26,7 +26,7 @@ def expected(seen: SoftmaxCall) -> torch.Tensor:
     return masked_softmax(scores)
 
 
-def same(sketch: Sketch, weights: torch.Tensor) -> None:
+def check_same(sketch: Sketch, weights: torch.Tensor) -> None:
     for own, whole in (
         (sketch.entropies, torch.special.entr(weights).sum(-1)),
         (sketch.mass, weights.sum(-2)),
@@ -45,10 +45,10 @@ def test_blocks_tell_what_the_whole_tells(
     monkeypatch.setattr(blocks, "CELLS", 16)
     monkeypatch.setattr(blocks, "LONG", 64)
     seen = look(queries, keys, reach, biased=biased)
-    weights = expected(seen)
+    weights = compute_by_definition(seen)
     assert torch.allclose(seen.to_dense().tile(1).double(), weights[1], atol=1e-5)
     sketch = seen.to_sketch(K)
-    same(sketch, weights)
+    check_same(sketch, weights)
     down, across = (-(-length // 16) for length in (queries, keys))
     assert sketch.overview is not None
     peak = torch.nn.functional.max_pool2d(weights, (down, across), ceil_mode=True)

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from regard import observe
 from regard.compute.watchers import WATCHERS
-from tests.inspect.observe.checking import close, functions, observed
+from tests.inspect.observe.checking import close, list_patched, observe_unchanged
 from tests.inspect.observe.test_attention_modules import TOKENS, build
-from tests.inspect.observe.test_transformers import LLAMA, eager_weights, llama
+from tests.inspect.observe.test_transformers import LLAMA, build_llama, compute_eager_weights
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of the compiler and of tran
 SDPA, WRITTEN = "scaled_dot_product_attention", "softmax"
 
 
-class Both(nn.Module):
+class TwoWayModule(nn.Module):
     """Attention by the fused function, or written out; its result is a tuple, as in many models."""
 
     def __init__(self, way: str, dropout: float = 0.0) -> None:
@@ -54,8 +54,8 @@ X = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(2))
 @WAYS
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_other_numbers(way: str, dtype: torch.dtype) -> None:
-    model, x = Both(way).to(dtype), X.to(dtype)
-    seen = observed(model, lambda: model(x)[0])["Both"].dense()
+    model, x = TwoWayModule(way).to(dtype), X.to(dtype)
+    seen = observe_unchanged(model, lambda: model(x)[0])["TwoWayModule"].dense()
     assert seen.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
     torch.testing.assert_close(seen[0].float(), model.weights(x)[0], rtol=0, atol=0.02 if dtype.itemsize == 2 else 1e-6)
 
@@ -63,28 +63,28 @@ def test_other_numbers(way: str, dtype: torch.dtype) -> None:
 @WAYS
 @pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad, torch.enable_grad])
 def test_with_and_without_gradients(way: str, mode: Callable[[], Any]) -> None:
-    model = Both(way)
+    model = TwoWayModule(way)
     with mode():
-        close(observed(model, lambda: model(X)[0])["Both"].dense()[0], model.weights(X)[0])
+        close(observe_unchanged(model, lambda: model(X)[0])["TwoWayModule"].dense()[0], model.weights(X)[0])
 
 
 @WAYS
 def test_training_with_dropout_is_seen_before_it_and_draws_the_same_numbers(way: str) -> None:
-    model = Both(way, dropout=0.5).train()
+    model = TwoWayModule(way, dropout=0.5).train()
 
     def gradients() -> list[Tensor]:
         return list(torch.autograd.grad(model(X)[0].square().sum(), list(model.parameters())))
 
-    close(observed(model, gradients)["Both"].dense()[0], model.weights(X)[0])
+    close(observe_unchanged(model, gradients)["TwoWayModule"].dense()[0], model.weights(X)[0])
 
 
 COMPILED = """
 import torch
-from tests.inspect.observe.test_circumstances import SDPA, WRITTEN, X, Both
+from tests.inspect.observe.test_circumstances import SDPA, WRITTEN, X, TwoWayModule
 from regard import observe
 torch.set_grad_enabled(False)
 for way in (SDPA, WRITTEN):
-    model = Both(way).eval()
+    model = TwoWayModule(way).eval()
     plain, compiled = model(X)[0], torch.compile(model, backend="aot_eager", fullgraph=True)
     for _ in range(2):  # compiled while it is observed, then as it was compiled, then observed again
         with observe(compiled) as recording:
@@ -104,7 +104,7 @@ def test_a_model_is_compiled_in_one_graph_and_gives_the_same_bits_while_it_is_ob
 
 @WAYS
 def test_other_threads_record_nothing_and_the_note_says_so(way: str) -> None:
-    model, results = nn.Sequential(Both(way)), []
+    model, results = nn.Sequential(TwoWayModule(way)), []
 
     def work(part: Tensor) -> None:
         results.append(model(part)[0])
@@ -122,7 +122,7 @@ def test_other_threads_record_nothing_and_the_note_says_so(way: str) -> None:
 
 @WAYS
 def test_threads_that_observe_for_themselves_see_their_own(way: str) -> None:
-    model, seen = Both(way), {}
+    model, seen = TwoWayModule(way), {}
 
     def work(number: int) -> None:
         for _ in range(20):
@@ -130,30 +130,30 @@ def test_threads_that_observe_for_themselves_see_their_own(way: str) -> None:
                 model(X)
             seen[number] = recording
 
-    before = functions()
+    before = list_patched()
     threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert functions() == before
+    assert list_patched() == before
     for number, recording in seen.items():
-        assert (list(recording), recording.notes) == (["Both"], [])
-        close(recording["Both"].dense()[0], model.weights(X)[number])
+        assert (list(recording), recording.notes) == (["TwoWayModule"], [])
+        close(recording["TwoWayModule"].dense()[0], model.weights(X)[number])
 
 
 @WAYS
 def test_observing_inside_of_observing_sees_each_its_own(way: str) -> None:
-    model, before = nn.Sequential(Both(way)), functions()
+    model, before = nn.Sequential(TwoWayModule(way)), list_patched()
     with observe(model) as outer:
         model(X)
         with observe(model[0], item=1) as inner:
             model(X)
         model(X)
-    assert (list(inner), list(outer)) == (["Both"], ["0", "0#2", "0#3"])
-    close(inner["Both"].dense()[0], model[0].weights(X)[1])
+    assert (list(inner), list(outer)) == (["TwoWayModule"], ["0", "0#2", "0#3"])
+    close(inner["TwoWayModule"].dense()[0], model[0].weights(X)[1])
     close(outer["0#2"].dense()[0], model[0].weights(X)[0])
-    assert functions() == before
+    assert list_patched() == before
 
 
 def stop(_: object) -> None:
@@ -162,25 +162,25 @@ def stop(_: object) -> None:
 
 @WAYS
 def test_an_exception_leaves_everything_as_it_was(way: str) -> None:
-    model, before = Both(way), functions()
+    model, before = TwoWayModule(way), list_patched()
     with pytest.raises(RuntimeError, match=r"^stop$"), observe(model) as recording:
         stop(model(X))
-    assert list(recording) == ["Both"]
-    assert functions() == before
+    assert list(recording) == ["TwoWayModule"]
+    assert list_patched() == before
     assert "softmax" not in vars(torch.Tensor)
     assert WATCHERS.get() == ()
     with pytest.raises(RuntimeError), observe(model):
         model(X[..., :3])
-    assert functions() == before
-    close(observed(model, lambda: model(X)[0])["Both"].dense()[0], model.weights(X)[0])
+    assert list_patched() == before
+    close(observe_unchanged(model, lambda: model(X)[0])["TwoWayModule"].dense()[0], model.weights(X)[0])
 
 
 def test_layers_that_share_their_weights_are_numbered_and_stay_apart() -> None:
     sizes = {"hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 19}
     config = transformers.AlbertConfig(vocab_size=37, embedding_size=8, max_position_embeddings=32, **sizes)
     model = transformers.AlbertModel(config).eval()
-    expected = eager_weights(model, {"input_ids": TOKENS})
-    recording = observed(model, lambda: model(input_ids=TOKENS))
+    expected = compute_eager_weights(model, {"input_ids": TOKENS})
+    recording = observe_unchanged(model, lambda: model(input_ids=TOKENS))
     name = "encoder.albert_layer_groups.0.albert_layers.0.attention"
     assert list(recording) == [name, f"{name}#2", f"{name}#3"]
     for seen, table in zip(recording.values(), expected, strict=True):
@@ -193,38 +193,38 @@ def test_layers_that_share_their_weights_are_numbered_and_stay_apart() -> None:
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("name", ["llama", "Bloom"])
 def test_models_in_half_precision(name: str, dtype: torch.dtype) -> None:
-    model = (llama().eval() if name == "llama" else build(name)).to(dtype)
-    expected = eager_weights(model, {"input_ids": TOKENS}) if name == "llama" else None
+    model = (build_llama().eval() if name == "llama" else build(name)).to(dtype)
+    expected = compute_eager_weights(model, {"input_ids": TOKENS}) if name == "llama" else None
     if expected is None:
         with torch.no_grad():
             expected = list(model(input_ids=TOKENS, output_attentions=True).attentions)
     with torch.inference_mode():
-        recording = observed(model, lambda: model(input_ids=TOKENS))
+        recording = observe_unchanged(model, lambda: model(input_ids=TOKENS))
     for seen, table in zip(recording.values(), expected, strict=True):
         torch.testing.assert_close(seen.dense(), table[0].float(), rtol=0, atol=0.01)
 
 
 def test_a_compiled_model_of_transformers_is_seen_when_it_is_not_compiled() -> None:
     model = transformers.LlamaModel(transformers.LlamaConfig(**LLAMA)).eval()
-    expected = eager_weights(model, {"input_ids": TOKENS})
+    expected = compute_eager_weights(model, {"input_ids": TOKENS})
     model.layers[0].compile(backend="aot_eager")
     with torch.no_grad(), torch.compiler.set_stance("force_eager"):
-        recording = observed(model, lambda: model(input_ids=TOKENS))
+        recording = observe_unchanged(model, lambda: model(input_ids=TOKENS))
     for seen, table in zip(recording.values(), expected, strict=True):
         close(seen.dense(), table[0])
 
 
 def test_one_plus_infinity_in_a_mask_is_in_its_row_alone() -> None:
-    class Masked(nn.Module):
+    class MaskedModule(nn.Module):
         def forward(self, x: Tensor, mask: Tensor) -> Tensor:
             return F.scaled_dot_product_attention(x, x, x, attn_mask=mask)
 
-    model, mask = Masked(), torch.zeros(5, 5)
+    model, mask = MaskedModule(), torch.zeros(5, 5)
     mask[1, 3] = float("inf")
     output = model(X[:, None], mask)
     for keep in ("weights", "tiles", "statistics"):
         with observe(model, keep=keep, top=5) as recording:
             model(X[:, None], mask)
-        weights = recording["Masked"].top(5).weights[0]
+        weights = recording["MaskedModule"].top(5).weights[0]
         assert weights[1].isnan().any() == output[0, 0, 1].isnan().any()
         close(weights[[0, 2, 3, 4]], (X[0] @ X[0].mT * 0.5).softmax(-1).topk(5).values[[0, 2, 3, 4]])

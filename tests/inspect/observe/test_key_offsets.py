@@ -11,8 +11,8 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from regard import Recording, observe
 from regard.inspect.recording import DenseMap
-from tests.inspect.observe.checking import close, observed
-from tests.inspect.observe.test_transformers import LLAMA, eager_weights, llama, marian
+from tests.inspect.observe.checking import close, observe_unchanged
+from tests.inspect.observe.test_transformers import LLAMA, build_llama, build_marian, compute_eager_weights
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -25,35 +25,41 @@ GEMMA = {**LLAMA, "head_dim": 6, "sliding_window": WINDOW, "query_pre_attn_scala
 TOKENS = torch.tensor([[5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]])
 
 
-def mistral() -> Any:
+def build_mistral() -> Any:
     return transformers.MistralForCausalLM(transformers.MistralConfig(**LLAMA, sliding_window=WINDOW))
 
 
-def gemma2() -> Any:
+def build_gemma2() -> Any:
     return transformers.Gemma2ForCausalLM(transformers.Gemma2Config(**GEMMA))
 
 
-def gemma3() -> Any:
+def build_gemma3() -> Any:
     kinds = ["sliding_attention", "full_attention"]
     return transformers.Gemma3ForCausalLM(transformers.Gemma3TextConfig(**GEMMA, layer_types=kinds))
 
 
-def llama4() -> Any:
+def build_llama4() -> Any:
     sizes = {"num_local_experts": 2, "intermediate_size_mlp": 19, "head_dim": 6, "attention_chunk_size": WINDOW}
     kinds = ["chunked_attention", "full_attention"]
     config = transformers.Llama4TextConfig(**{**LLAMA, "num_hidden_layers": 2}, **sizes, layer_types=kinds)
     return transformers.Llama4ForCausalLM(config)
 
 
-def quantized(config: Any) -> Cache:
+def build_quantized_cache(config: Any) -> Cache:
     return Cache(layers=[Fp8QuantizedLayer() for _ in range(config.num_hidden_layers)])
 
 
-MODELS = {"llama": llama, "mistral": mistral, "gemma2": gemma2, "gemma3": gemma3, "llama4": llama4}
+MODELS = {
+    "llama": build_llama,
+    "mistral": build_mistral,
+    "gemma2": build_gemma2,
+    "gemma3": build_gemma3,
+    "llama4": build_llama4,
+}
 CACHES: dict[str, Callable[[Any], Cache]] = {
     "dynamic": lambda config: DynamicCache(config=config),
     "static": lambda config: StaticCache(config=config, max_cache_len=16),
-    "quantized": quantized,
+    "quantized": build_quantized_cache,
 }
 STEPS = {"one by one": [1] * LENGTH, "prefill": [7, 1, 1, 1, 1], "chunks": [3, 3, 3, 2], "long chunks": [2, 8, 1]}
 
@@ -76,7 +82,7 @@ CASES += [("llama", cache, "chunks", "sdpa") for cache in CACHES]
 def test_stacked_steps_are_the_attention_over_all_positions(name: str, cache: str, steps: str, attention: str) -> None:
     model = MODELS[name]().eval()
     model.set_attn_implementation(attention)
-    expected = eager_weights(model, {"input_ids": TOKENS, "use_cache": False})
+    expected = compute_eager_weights(model, {"input_ids": TOKENS, "use_cache": False})
     recording = in_steps(model, CACHES[cache](model.config), STEPS[steps]).stack_calls()
     assert len(recording) == len(expected) == 2
     assert recording.notes == []
@@ -89,26 +95,26 @@ def test_stacked_steps_are_the_attention_over_all_positions(name: str, cache: st
 
 @pytest.mark.parametrize("keep", ["weights", "tiles", "statistics"])
 def test_generation_with_a_sliding_window_says_where_its_keys_are(keep: str) -> None:
-    model = mistral().eval()
+    model = build_mistral().eval()
 
     def generate() -> Tensor:
         made: Tensor = model.generate(TOKENS[:, :5], max_new_tokens=6, do_sample=False, eos_token_id=None)
         return made
 
-    recording = observed(model, generate, keep=keep, top=2)
+    recording = observe_unchanged(model, generate, keep=keep, top=2)
     name = "model.layers.0.self_attn"
     assert [recording.offsets.get(n, 0) for n in recording.find_sites(name)] == [0, 2, 3, 4, 5, 6]
     stacked = recording.stack_calls()[name]
-    expected = eager_weights(model, {"input_ids": generate()[:, :-1], "use_cache": False})[0][0]
+    expected = compute_eager_weights(model, {"input_ids": generate()[:, :-1], "use_cache": False})[0][0]
     close(stacked.received_weight(), expected.sum(-2))
     close(stacked.top(2).weights, expected.topk(2).values)
     close(expected.gather(-1, stacked.top(2).keys), expected.topk(2).values)
 
 
 def test_an_encoder_and_its_decoder_with_a_cache_of_both() -> None:
-    model = marian().eval()
+    model = build_marian().eval()
     target = torch.tensor([[3, 4, 5, 6, 7]])
-    expected = eager_weights(model, {"input_ids": TOKENS, "decoder_input_ids": target, "use_cache": False})
+    expected = compute_eager_weights(model, {"input_ids": TOKENS, "decoder_input_ids": target, "use_cache": False})
     cache = EncoderDecoderCache(DynamicCache(config=model.config), DynamicCache(config=model.config))
     with torch.no_grad(), observe(model, sites="*decoder*") as recording:
         for part in target.split([2, 1, 1, 1], dim=1):
@@ -117,7 +123,7 @@ def test_an_encoder_and_its_decoder_with_a_cache_of_both() -> None:
         torch.testing.assert_close(seen.dense(), table[0], rtol=0, atol=1e-5)
 
 
-class Rolling(nn.Module):
+class RollingAttention(nn.Module):
     """A window over its own keys, which nobody is told of."""
 
     def forward(self, query: Tensor, key: Tensor) -> Tensor:
@@ -125,21 +131,21 @@ class Rolling(nn.Module):
 
 
 def test_calls_whose_keys_are_not_known_stay_apart_and_a_note_says_so() -> None:
-    model, key = Rolling(), torch.randn(1, 1, 7, 3)
+    model, key = RollingAttention(), torch.randn(1, 1, 7, 3)
     with observe(model) as recording:
         for step in range(3):
             model(key[:, :, step : step + 1], key[:, :, step : step + 4])
-    assert recording.offsets == {"Rolling#2": None, "Rolling#3": None}
+    assert recording.offsets == {"RollingAttention#2": None, "RollingAttention#3": None}
     stacked = recording.stack_calls()
-    assert list(stacked) == ["Rolling", "Rolling#2", "Rolling#3"]
-    assert stacked.notes == ["Rolling: its 3 calls stay apart: the positions of their keys are not known"]
+    assert list(stacked) == ["RollingAttention", "RollingAttention#2", "RollingAttention#3"]
+    assert stacked.notes == ["RollingAttention: its 3 calls stay apart: the positions of their keys are not known"]
     with observe(model) as recording:
         for step in range(3):
             model(key[:, :, step : step + 1], key[:, :, : step + 1])
-    assert recording.stack_calls()["Rolling"].shape == (1, 3, 3)
+    assert recording.stack_calls()["RollingAttention"].shape == (1, 3, 3)
 
 
-class Cached(nn.Module):
+class CachedAttention(nn.Module):
     """Attends to what a cache gives back."""
 
     def forward(self, x: Tensor, cache: Cache) -> Tensor:
@@ -147,28 +153,28 @@ class Cached(nn.Module):
         return scaled_dot_product_attention(x, key, value)
 
 
-class Silent(DynamicCache):
+class SilentCache(DynamicCache):
     """A cache of somebody's own."""
 
     def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
         raise NotImplementedError
 
 
-class Mistaken(DynamicCache):
+class MistakenCache(DynamicCache):
     """One that tells other sizes than it has."""
 
     def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
         return query_length, 5
 
 
-@pytest.mark.parametrize("kind", [Silent, Mistaken])
+@pytest.mark.parametrize("kind", [SilentCache, MistakenCache])
 def test_a_cache_that_does_not_tell_its_positions_is_not_known(kind: type[Cache]) -> None:
-    model, cache = Cached(), kind()
-    observed(model, lambda: [model(torch.ones(1, 1, 2, 3), kind())])
+    model, cache = CachedAttention(), kind()
+    observe_unchanged(model, lambda: [model(torch.ones(1, 1, 2, 3), kind())])
     with observe(model) as recording:
         model(torch.ones(1, 1, 2, 3), cache)
         model(torch.ones(1, 1, 1, 3), cache)
-    assert recording.offsets["Cached#2"] is None
+    assert recording.offsets["CachedAttention#2"] is None
 
 
 def test_offsets_go_with_their_attentions(tmp_path: Any) -> None:

@@ -9,8 +9,8 @@ from torch import nn
 from regard import ALiBi, Causal, Gaussian, Lengths, Monotonic, Softmax, Sparsemax, Window, attend
 from regard.algebra.masks import Mask
 from regard.layers import Attention, Mechanism
-from tests.inspect.observe.checking import close, observed
-from tests.models.small_models import CONFIGS, encoded_by, make, sources, targets
+from tests.inspect.observe.checking import close, observe_unchanged
+from tests.models.small_models import CONFIGS, draw_sources, draw_targets, encode_sources, make
 
 B, L, S, E = 3, 5, 7, 12
 MASKS: dict[str, Mask] = {
@@ -30,7 +30,7 @@ def test_a_layer_with_heads_and_groups(groups: int, mask: str, keep: str) -> Non
     expected = layer.attend(query, layer.remember(source), mask=MASKS[mask]).weights.dense().detach()
     assert expected.shape == (B, 4, L, S)
     for item in range(B):
-        recording = observed(
+        recording = observe_unchanged(
             layer, lambda: layer(query, layer.remember(source), mask=MASKS[mask]), item=item, keep=keep, top=S
         )
         seen = recording["Attention"]
@@ -55,7 +55,9 @@ def test_any_mechanism(name: str, limit: int) -> None:
     layer = Attention(E, heads=4, mechanism=MECHANISMS[name])
     query, source = torch.randn(B, L, E), torch.randn(B, S, E)
     expected = layer.attend(query, layer.remember(source), mask=Causal()).weights.dense().detach()[1]
-    recording = observed(layer, lambda: layer(query, layer.remember(source), mask=Causal()), item=1, limit=limit)
+    recording = observe_unchanged(
+        layer, lambda: layer(query, layer.remember(source), mask=Causal()), item=1, limit=limit
+    )
     close(recording["Attention"].entropy(), torch.special.entr(expected).sum(-1))
     close(recording["Attention"].received_weight(), expected.sum(-2))
 
@@ -72,7 +74,7 @@ def test_the_operator_in_a_module(lead: tuple[int, ...]) -> None:
     query, key = torch.randn(*lead, L, E), torch.randn(*lead, S, E)
     model, table = Plain(), attend(query, key, key).weights.dense()
     expected = {0: table, 1: table[:1], 2: table[:1]}[len(lead)].reshape(-1, L, S)
-    seen = observed(model, lambda: model(query, key))["Plain"].dense()
+    seen = observe_unchanged(model, lambda: model(query, key))["Plain"].dense()
     close(seen, expected if len(lead) != 2 else table[0])
 
 
@@ -80,18 +82,18 @@ def test_the_operator_in_a_module(lead: tuple[int, ...]) -> None:
 def test_a_decoder_is_seen_where_it_says_it_looked(name: str) -> None:
     """Teacher forcing gives weights (batch, target, source), the mean over the heads: the same that is observed."""
     model = make(name).eval()
-    encoded = encoded_by(model)
+    encoded = encode_sources(model)
 
-    def taught() -> list[torch.Tensor]:
-        told = model.decoder.teacher_force(targets(), encoded)
+    def teacher_force() -> list[torch.Tensor]:
+        told = model.decoder.teacher_force(draw_targets(), encoded)
         return [told.vectors, *([] if told.weights is None else [told.weights.dense()])]
 
     with torch.no_grad():
-        expected, recording = taught(), observed(model, taught, item=1)
+        expected, recording = teacher_force(), observe_unchanged(model, teacher_force, item=1)
     if len(expected) == 1:
         assert not any("source" in site or "reader" in site for site in recording)
         return
-    last = [seen for site, seen in recording.stack_calls().items() if seen.keys == sources().shape[1]][-1]
+    last = [seen for site, seen in recording.stack_calls().items() if seen.keys == draw_sources().shape[1]][-1]
     close(last.dense().mean(0).to(expected[1].dtype), expected[1][1])
 
 
@@ -105,7 +107,7 @@ def test_x_transformers_with_flash() -> None:
     slow.load_state_dict(encoder.state_dict())
     x, real = torch.randn(B, L, E), torch.arange(L) < torch.tensor([[5], [3], [4]])
     with torch.no_grad():
-        recording = observed(encoder, lambda: encoder(x, mask=real), item=1)
+        recording = observe_unchanged(encoder, lambda: encoder(x, mask=real), item=1)
         _, hidden = slow(x, mask=real, return_hiddens=True)
     expected = [own.post_softmax_attn[1] for own in hidden.attn_intermediates]
     assert len(recording) == len(expected) == 2

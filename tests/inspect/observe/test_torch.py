@@ -9,23 +9,23 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.inspect.observe.checking import close, observed
+from tests.inspect.observe.checking import close, observe_unchanged
 
 B, H, L, S, E = 3, 4, 5, 7, 12
 
 
-def by_definition(module: nn.MultiheadAttention, query: Tensor, key: Tensor, **masks: Any) -> Tensor:
+def weigh_by_definition(module: nn.MultiheadAttention, query: Tensor, key: Tensor, **masks: Any) -> Tensor:
     """Weights of each head, by torch's slow path without dropout: (batch, heads, queries, keys)."""
     slow = module.__class__.forward
     training = module.training
-    with torch.no_grad(), slow_path():
+    with torch.no_grad(), take_slow_path():
         weights = slow(module.eval(), query, key, key, average_attn_weights=False, **masks)[1]
     module.train(training)
     return weights
 
 
 @contextmanager
-def slow_path() -> Iterator[None]:
+def take_slow_path() -> Iterator[None]:
     torch.backends.mha.set_fastpath_enabled(False)
     yield
     torch.backends.mha.set_fastpath_enabled(True)
@@ -52,9 +52,9 @@ def test_multihead_attention_in_all_modes(mode: str, training: bool, weights: st
     query, key = torch.randn(B, L, E), torch.randn(B, S, E)
     asked = {"need_weights": weights != "none", "average_attn_weights": weights == "mean"}
     for item in range(B):
-        recording = observed(module, lambda: module(query, key, key, **asked, **masks), item=item)
+        recording = observe_unchanged(module, lambda: module(query, key, key, **asked, **masks), item=item)
         assert list(recording) == ["MultiheadAttention"]
-        close(recording["MultiheadAttention"].dense(), by_definition(module, query, key, **masks)[item])
+        close(recording["MultiheadAttention"].dense(), weigh_by_definition(module, query, key, **masks)[item])
 
 
 @pytest.mark.parametrize("layout", ["unbatched", "batch second", "other widths"])
@@ -66,8 +66,8 @@ def test_multihead_attention_in_other_layouts(layout: str, need: bool) -> None:
     key = torch.randn(S, E) if layout == "unbatched" else torch.randn(S, B, E)
     if widths:
         query, key = torch.randn(B, L, E), torch.randn(B, S, 10)
-    recording = observed(module, lambda: module(query, key, key, need_weights=need))
-    expected = by_definition(module, query, key)
+    recording = observe_unchanged(module, lambda: module(query, key, key, need_weights=need))
+    expected = weigh_by_definition(module, query, key)
     close(recording["MultiheadAttention"].dense(), expected if layout == "unbatched" else expected[0])
 
 
@@ -80,14 +80,14 @@ def test_the_fast_path_stays_the_fast_path(mask: str | None, need: bool, monkeyp
         masks["attn_mask"] = torch.ones(L, L).triu(1).bool()
     if mask in ("padded", "both"):
         masks["key_padding_mask"] = torch.arange(L) >= torch.tensor([[L], [2], [3]])
-    monkeypatch.setattr(F, "multi_head_attention_forward", slow_is_wrong)
+    monkeypatch.setattr(F, "multi_head_attention_forward", raise_on_slow_path)
     with torch.no_grad():
-        recording = observed(module, lambda: module(x, x, x, need_weights=need, **masks), item=1)
+        recording = observe_unchanged(module, lambda: module(x, x, x, need_weights=need, **masks), item=1)
     monkeypatch.undo()
-    close(recording["MultiheadAttention"].dense(), by_definition(module, x, x, **masks)[1])
+    close(recording["MultiheadAttention"].dense(), weigh_by_definition(module, x, x, **masks)[1])
 
 
-def slow_is_wrong(*arguments: Any, **named: Any) -> None:
+def raise_on_slow_path(*arguments: Any, **named: Any) -> None:
     raise AssertionError("this is not the fast path")
 
 
@@ -99,12 +99,12 @@ def test_an_encoder(way: str, first: bool, monkeypatch: pytest.MonkeyPatch) -> N
     x, mask = torch.randn(B, L, E), torch.ones(L, L).triu(1).bool()
     with torch.no_grad() if way == "fast" else nullcontext(), monkeypatch.context() as patch:
         if way == "fast":
-            patch.setattr(F, "multi_head_attention_forward", slow_is_wrong)
-        recording = observed(encoder, lambda: encoder(x, mask=mask), item=1)
+            patch.setattr(F, "multi_head_attention_forward", raise_on_slow_path)
+        recording = observe_unchanged(encoder, lambda: encoder(x, mask=mask), item=1)
     assert list(recording) == ["layers.0.self_attn", "layers.1.self_attn"]
     own: Any = encoder.layers[0]
     inner = own.norm1(x) if first else x
-    close(recording["layers.0.self_attn"].dense(), by_definition(own.self_attn, inner, inner, attn_mask=mask)[1])
+    close(recording["layers.0.self_attn"].dense(), weigh_by_definition(own.self_attn, inner, inner, attn_mask=mask)[1])
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
@@ -113,8 +113,8 @@ def test_padding_that_the_fast_path_takes_out_is_not_seen() -> None:
     encoder = nn.TransformerEncoder(layer, 2).eval()
     x, padding = torch.randn(B, L, E), torch.arange(L) >= torch.tensor([[L], [3], [2]])
     with torch.no_grad():
-        recording = observed(encoder, lambda: encoder(x, src_key_padding_mask=padding), item=1)
-        alone = observed(encoder, lambda: encoder(x[1:2, :3]))
+        recording = observe_unchanged(encoder, lambda: encoder(x, src_key_padding_mask=padding), item=1)
+        alone = observe_unchanged(encoder, lambda: encoder(x[1:2, :3]))
     for name, seen in recording.items():
         assert seen.shape == (H, 3, 3)
         close(seen.dense(), alone[name].dense())
@@ -125,7 +125,7 @@ def test_a_transformer_with_decoder(training: bool) -> None:
     model = nn.Transformer(E, H, 2, 2, 17, dropout=0.1, batch_first=True).train(training)
     source, target = torch.randn(B, S, E), torch.randn(B, L, E)
     causal = nn.Transformer.generate_square_subsequent_mask(L)
-    recording = observed(model, lambda: model(source, target, tgt_mask=causal, tgt_is_causal=True))
+    recording = observe_unchanged(model, lambda: model(source, target, tgt_mask=causal, tgt_is_causal=True))
     shapes = {name: seen.shape[1:] for name, seen in recording.items()}
     ours = {f"encoder.layers.{n}.self_attn": (S, S) for n in range(2)}
     for n in range(2):
@@ -134,12 +134,12 @@ def test_a_transformer_with_decoder(training: bool) -> None:
     first: Any = model.decoder.layers[0]
     close(
         recording["decoder.layers.0.self_attn"].dense(),
-        by_definition(first.self_attn, target, target, attn_mask=causal)[0],
+        weigh_by_definition(first.self_attn, target, target, attn_mask=causal)[0],
     )
     assert recording["decoder.layers.1.self_attn"].dense().triu(1).eq(0).all()
 
 
-class Fused(nn.Module):
+class FusedModule(nn.Module):
     """Calls the fused function as it was told to."""
 
     def __init__(self, **options: Any) -> None:
@@ -150,7 +150,7 @@ class Fused(nn.Module):
         return F.scaled_dot_product_attention(query, key, key, **self.options)
 
 
-def textbook(query: Tensor, key: Tensor, scale: float, bias: Tensor | None = None) -> Tensor:
+def weigh_by_textbook(query: Tensor, key: Tensor, scale: float, bias: Tensor | None = None) -> Tensor:
     scores = query @ key.repeat_interleave(query.shape[-3] // key.shape[-3], -3).mT * scale
     return (scores if bias is None else scores + bias).softmax(-1).nan_to_num()
 
@@ -175,13 +175,13 @@ def test_the_fused_function(case: str) -> None:
     if case == "empty row":
         bias = torch.zeros(L, S)
         bias[0] = float("-inf")
-    expected = textbook(query, key, options.get("scale", 3**-0.5), bias)
-    model = Fused(**options)
-    recording = observed(model, lambda: model(query, key), item=1)
-    close(recording["Fused"].dense(), expected[1])
-    tiles = observed(model, lambda: model(query, key), item=1, keep="tiles")
-    close(tiles["Fused"].dense(), expected[1])
-    statistics = observed(model, lambda: model(query, key), item=1, keep="statistics", top=2)["Fused"]
+    expected = weigh_by_textbook(query, key, options.get("scale", 3**-0.5), bias)
+    model = FusedModule(**options)
+    recording = observe_unchanged(model, lambda: model(query, key), item=1)
+    close(recording["FusedModule"].dense(), expected[1])
+    tiles = observe_unchanged(model, lambda: model(query, key), item=1, keep="tiles")
+    close(tiles["FusedModule"].dense(), expected[1])
+    statistics = observe_unchanged(model, lambda: model(query, key), item=1, keep="statistics", top=2)["FusedModule"]
     close(statistics.entropy(), torch.special.entr(expected[1]).sum(-1))
     close(statistics.received_weight(), expected[1].sum(-2))
     close(statistics.top(2).weights, expected[1].topk(2).values)
@@ -191,17 +191,17 @@ def test_the_fused_function(case: str) -> None:
 def test_the_fused_function_of_other_shapes(axes: int) -> None:
     lead = {2: (), 3: (B,), 5: (2, 3, 4)}[axes]
     query, key = torch.randn(*lead, L, 3), torch.randn(*lead, S, 3)
-    model, item = Fused(), 0 if axes == 2 else 1 if axes == 3 else 4
+    model, item = FusedModule(), 0 if axes == 2 else 1 if axes == 3 else 4
     expected = (query @ key.mT * 3**-0.5).softmax(-1)
     expected = expected[None] if axes == 2 else expected[1][None] if axes == 3 else expected[1, 1]
-    close(observed(model, lambda: model(query, key), item=item)["Fused"].dense(), expected)
+    close(observe_unchanged(model, lambda: model(query, key), item=item)["FusedModule"].dense(), expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_other_numbers(dtype: torch.dtype) -> None:
     query, key = torch.randn(B, H, L, 3, dtype=dtype), torch.randn(B, H, S, 3, dtype=dtype)
-    model = Fused()
-    seen = observed(model, lambda: model(query, key))["Fused"].dense()
+    model = FusedModule()
+    seen = observe_unchanged(model, lambda: model(query, key))["FusedModule"].dense()
     close(seen.double(), (query.double() @ key.double().mT * 3**-0.5).softmax(-1)[0])
 
 
@@ -212,4 +212,4 @@ def test_gradients_are_the_same() -> None:
     def gradients() -> tuple[Tensor, ...]:
         return torch.autograd.grad(encoder(x).square().sum(), (x, *encoder.parameters()))
 
-    assert len(observed(encoder, gradients)) == 1
+    assert len(observe_unchanged(encoder, gradients)) == 1

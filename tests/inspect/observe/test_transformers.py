@@ -9,7 +9,7 @@ import torch
 
 from regard import InputError, observe
 from regard.inspect.observe.hugging_face import _build_score, register
-from tests.inspect.observe.checking import close, observed
+from tests.inspect.observe.checking import close, observe_unchanged
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -26,34 +26,34 @@ PAIR |= {
 }
 
 
-def bert() -> Any:
+def build_bert() -> Any:
     sizes = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 19}
     return transformers.BertModel(transformers.BertConfig(vocab_size=37, max_position_embeddings=32, **sizes))
 
 
-def gpt2() -> Any:
+def build_gpt2() -> Any:
     return transformers.GPT2LMHeadModel(
         transformers.GPT2Config(vocab_size=37, n_positions=32, n_embd=24, n_layer=2, n_head=4, pad_token_id=0)
     )
 
 
-def t5() -> Any:
+def build_t5() -> Any:
     config = transformers.T5Config(vocab_size=37, d_model=24, d_kv=6, d_ff=19, num_layers=2, num_heads=4)
     config.decoder_start_token_id = 0
     return transformers.T5ForConditionalGeneration(config)
 
 
-def marian() -> Any:
+def build_marian() -> Any:
     return transformers.MarianMTModel(
         transformers.MarianConfig(**SMALL, **PAIR, decoder_start_token_id=0, eos_token_id=1, forced_eos_token_id=None)
     )
 
 
-def llama() -> Any:
+def build_llama() -> Any:
     return transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA))
 
 
-def vit() -> Any:
+def build_vit() -> Any:
     sizes = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 19}
     return transformers.ViTModel(transformers.ViTConfig(image_size=8, patch_size=4, num_channels=3, **sizes))
 
@@ -63,14 +63,14 @@ REAL = (TOKENS != 0).long()
 TARGET = torch.tensor([[3, 4, 5], [6, 7, 8]])
 TEXT = {"input_ids": TOKENS, "attention_mask": REAL}
 CASES: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
-    "bert": (bert, TEXT),
-    "gpt2": (gpt2, TEXT),
-    "gpt2 unpadded": (gpt2, {"input_ids": TOKENS}),
-    "t5": (t5, {**TEXT, "decoder_input_ids": TARGET}),
-    "marian": (marian, {**TEXT, "decoder_input_ids": TARGET}),
-    "llama": (llama, TEXT),
-    "llama unpadded": (llama, {"input_ids": TOKENS}),
-    "vit": (vit, {"pixel_values": torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))}),
+    "bert": (build_bert, TEXT),
+    "gpt2": (build_gpt2, TEXT),
+    "gpt2 unpadded": (build_gpt2, {"input_ids": TOKENS}),
+    "t5": (build_t5, {**TEXT, "decoder_input_ids": TARGET}),
+    "marian": (build_marian, {**TEXT, "decoder_input_ids": TARGET}),
+    "llama": (build_llama, TEXT),
+    "llama unpadded": (build_llama, {"input_ids": TOKENS}),
+    "vit": (build_vit, {"pixel_values": torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))}),
 }
 NAMES = {
     "bert": ["encoder.layer.0.attention.self", "encoder.layer.1.attention.self"],
@@ -79,7 +79,7 @@ NAMES = {
 }
 
 
-def eager_weights(model: Any, inputs: dict[str, Any]) -> list[torch.Tensor]:
+def compute_eager_weights(model: Any, inputs: dict[str, Any]) -> list[torch.Tensor]:
     """By the model's own eager attention, in the order in which they are computed."""
     before = model.config._attn_implementation
     model.set_attn_implementation("eager")
@@ -97,10 +97,10 @@ def test_a_model_in_its_default_attention(case: str) -> None:
     build, inputs = CASES[case]
     model = build().eval()
     assert model.config._attn_implementation == "sdpa"
-    expected = eager_weights(model, inputs)
+    expected = compute_eager_weights(model, inputs)
     for item in range(2):
         with torch.no_grad():
-            recording = observed(model, lambda: model(**inputs), item=item)
+            recording = observe_unchanged(model, lambda: model(**inputs), item=item)
         assert list(recording) == NAMES.get(case.split()[0], list(recording))
         assert len(recording) == len(expected)
         for seen, table in zip(recording.values(), expected, strict=True):
@@ -110,7 +110,7 @@ def test_a_model_in_its_default_attention(case: str) -> None:
 
 
 def test_a_model_in_training_is_seen_without_dropout_and_trains_the_same() -> None:
-    model = marian().train()
+    model = build_marian().train()
     inputs = {**TEXT, "labels": TARGET, "decoder_input_ids": TARGET}
 
     def gradients() -> Any:
@@ -118,36 +118,36 @@ def test_a_model_in_training_is_seen_without_dropout_and_trains_the_same() -> No
             model(**inputs).loss, [p for p in model.parameters() if p.requires_grad], allow_unused=True
         )
 
-    recording = observed(model, lambda: [g for g in gradients() if g is not None])
+    recording = observe_unchanged(model, lambda: [g for g in gradients() if g is not None])
     first = recording["model.encoder.layers.0.self_attn"].dense()
     torch.testing.assert_close(first.sum(-1), torch.ones(4, 5))
 
 
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
 def test_a_model_in_eager_attention(training: bool) -> None:
-    model = llama()
+    model = build_llama()
     model.set_attn_implementation("eager")
-    expected = eager_weights(model.eval(), TEXT)
-    recording = observed(model.train(training), lambda: model(**TEXT), item=1)
+    expected = compute_eager_weights(model.eval(), TEXT)
+    recording = observe_unchanged(model.train(training), lambda: model(**TEXT), item=1)
     close(recording["model.layers.0.self_attn"].dense(), expected[0][1])
 
 
 def test_generation_step_by_step_is_one_matrix() -> None:
-    model = llama().eval()
+    model = build_llama().eval()
     start = TOKENS[:1]
 
     def generate() -> torch.Tensor:
         made: torch.Tensor = model.generate(start, max_new_tokens=4, do_sample=False, eos_token_id=None)
         return made
 
-    recording = observed(model, generate)
+    recording = observe_unchanged(model, generate)
     said = generate()
     name = "model.layers.1.self_attn"
     assert [recording[n].shape for n in recording.find_sites(name)] == [(4, 5, 5), (4, 1, 6), (4, 1, 7), (4, 1, 8)]
     whole = recording.stack_calls()
     assert list(whole) == ["model.layers.0.self_attn", name]
-    close(whole[name].dense(), eager_weights(model, {"input_ids": said[:, :-1]})[1][0])
-    short = observed(model, generate, keep="statistics", top=2).stack_calls()[name]
+    close(whole[name].dense(), compute_eager_weights(model, {"input_ids": said[:, :-1]})[1][0])
+    short = observe_unchanged(model, generate, keep="statistics", top=2).stack_calls()[name]
     close(short.entropy(), whole[name].entropy())
     close(short.received_weight(), whole[name].received_weight())
     assert torch.equal(short.top(1).keys, whole[name].top(1).keys)
@@ -159,7 +159,7 @@ def test_the_registered_implementation(case: str) -> None:
     build, inputs = CASES[case]
     model = build().eval()
     with torch.no_grad():
-        expected, tables = model(**inputs)[0], eager_weights(model, inputs)
+        expected, tables = model(**inputs)[0], compute_eager_weights(model, inputs)
         model.set_attn_implementation("regard")
         with observe(model, item=1) as recording:
             output = model(**inputs)[0]
@@ -173,7 +173,7 @@ def test_the_registered_implementation(case: str) -> None:
 
 def test_one_layer_alone_and_generation_by_the_registered_implementation() -> None:
     register()
-    model = llama().eval()
+    model = build_llama().eval()
     expected = model.generate(TOKENS[:1], max_new_tokens=4, do_sample=False, eos_token_id=None)
     config = transformers.LlamaConfig(**LLAMA)
     config._attn_implementation = "regard"
@@ -183,17 +183,17 @@ def test_one_layer_alone_and_generation_by_the_registered_implementation() -> No
     assert torch.equal(made, expected)
     close(
         recording.stack_calls()["model.layers.1.self_attn"].dense(),
-        eager_weights(llama_like(model), {"input_ids": made[:, :-1]})[1][0],
+        compute_eager_weights(build_llama_like(model), {"input_ids": made[:, :-1]})[1][0],
     )
 
 
-def llama_like(model: Any) -> Any:
-    twin = llama().eval()
+def build_llama_like(model: Any) -> Any:
+    twin = build_llama().eval()
     twin.load_state_dict(model.state_dict())
     return twin
 
 
-def mistral() -> Any:
+def build_mistral() -> Any:
     return transformers.MistralForCausalLM(transformers.MistralConfig(**LLAMA, sliding_window=3))
 
 
@@ -204,10 +204,10 @@ def table(inputs: dict[str, Any], *, causal: bool) -> torch.Tensor:
     return torch.zeros(allowed.shape).masked_fill(~allowed, torch.finfo(torch.float32).min)
 
 
-ASKED = {**CASES, "mistral": (mistral, TEXT), "mistral unpadded": (mistral, {"input_ids": TOKENS})}
+ASKED = {**CASES, "mistral": (build_mistral, TEXT), "mistral unpadded": (build_mistral, {"input_ids": TOKENS})}
 ASKED |= {
     f"{name} 4-D": (build, {**TEXT, "attention_mask": table(TEXT, causal=name != "bert")})
-    for name, build in (("bert", bert), ("gpt2", gpt2), ("llama", llama))
+    for name, build in (("bert", build_bert), ("gpt2", build_gpt2), ("llama", build_llama))
 }
 
 
@@ -216,7 +216,7 @@ def test_the_registered_implementation_gives_the_weights_that_are_asked_for(case
     register()
     build, inputs = ASKED[case]
     model = build().eval()
-    expected = eager_weights(model, inputs)
+    expected = compute_eager_weights(model, inputs)
     model.set_attn_implementation("regard")
     with torch.no_grad():
         output = model(**inputs, output_attentions=True)
@@ -232,7 +232,7 @@ def test_the_registered_implementation_gives_the_weights_that_are_asked_for(case
         assert real[0].all()
 
 
-@pytest.mark.parametrize("build", [gpt2, llama, mistral])
+@pytest.mark.parametrize("build", [build_gpt2, build_llama, build_mistral])
 def test_the_registered_implementation_gives_the_weights_of_each_step_of_a_cache(build: Callable[[], Any]) -> None:
     register()
     model = build().eval()
@@ -250,8 +250,8 @@ def test_the_registered_implementation_gives_the_weights_of_each_step_of_a_cache
 
 def test_the_registered_implementation_gives_weights_when_asked_and_refuses_sinks() -> None:
     register()
-    model = llama().eval()
-    expected = eager_weights(model, TEXT)
+    model = build_llama().eval()
+    expected = compute_eager_weights(model, TEXT)
     model.set_attn_implementation("regard")
     with torch.no_grad():
         given = model(**TEXT, output_attentions=True).attentions

@@ -13,7 +13,7 @@ def weights(seed: int = 0) -> torch.Tensor:
     return torch.randn(H, L, S, generator=torch.Generator().manual_seed(seed)).softmax(-1)
 
 
-def sketch_of(table: torch.Tensor, step: tuple[int, int] = (2, 3), k: int = 2) -> Sketch:
+def sketch_weights(table: torch.Tensor, step: tuple[int, int] = (2, 3), k: int = 2) -> Sketch:
     """The sketch of written weights, by their definitions."""
     mean = F.avg_pool2d(table, step, ceil_mode=True)
     peak = F.max_pool2d(table, step, ceil_mode=True)
@@ -22,7 +22,7 @@ def sketch_of(table: torch.Tensor, step: tuple[int, int] = (2, 3), k: int = 2) -
     return Sketch(entropy, table.sum(-2), top.values, top.indices, PooledMap(mean, peak, step))
 
 
-def factors(seed: int = 0, reach: int | None = 2) -> tuple[Factors, torch.Tensor]:
+def make_factors(seed: int = 0, reach: int | None = 2) -> tuple[Factors, torch.Tensor]:
     """Factors, and the weights that they stand for by the textbook."""
     generator = torch.Generator().manual_seed(seed)
     query, key = torch.randn(H, L, D, generator=generator), torch.randn(G, S, D, generator=generator)
@@ -33,18 +33,18 @@ def factors(seed: int = 0, reach: int | None = 2) -> tuple[Factors, torch.Tensor
     return Factors(query, key, scores.logsumexp(-1), bias, reach), scores.softmax(-1)
 
 
-def factored(seed: int = 0) -> FactoredMap:
+def make_factored(seed: int = 0) -> FactoredMap:
     """All of it."""
-    own, table = factors(seed)
-    return FactoredMap(sketch_of(table), own)
+    own, table = make_factors(seed)
+    return FactoredMap(sketch_weights(table), own)
 
 
-def every_kind() -> dict[str, DenseMap | Sketch | FactoredMap | Difference]:
+def make_every_kind() -> dict[str, DenseMap | Sketch | FactoredMap | Difference]:
     """One of each."""
     whole, other = DenseMap(weights()), DenseMap(weights(1))
     return {
         "whole": whole,
-        "sketch": sketch_of(weights(2)),
-        "factored": factored(3),
+        "sketch": sketch_weights(weights(2)),
+        "factored": make_factored(3),
         "difference": Difference(whole, other),
     }

@@ -8,19 +8,19 @@ import torch
 
 from regard import InputError, Recording
 from regard.inspect.recording import DenseMap, TokenLabels
-from tests.inspect.recording.made import L, S, every_kind, weights
+from tests.inspect.recording.made import L, S, make_every_kind, weights
 
 QUERIES, KEYS = [f"q{n}" for n in range(L)], [f"k{n}" for n in range(S)]
 
 
-def everything() -> Recording:
-    recording = Recording(every_kind(), metadata={"model": "tiny", "loss": 1.5, "deep": [{"a": None}]})
+def make_recording() -> Recording:
+    recording = Recording(make_every_kind(), metadata={"model": "tiny", "loss": 1.5, "deep": [{"a": None}]})
     recording.label(QUERIES, ["看", *KEYS[1:]], sites="w*")
     recording.notes.append("nothing was lost")
     return recording
 
 
-def same(one: Recording, other: Recording) -> None:
+def check_same(one: Recording, other: Recording) -> None:
     assert list(one) == list(other)
     assert one.labels == other.labels
     assert one.metadata == other.metadata
@@ -36,8 +36,8 @@ def same(one: Recording, other: Recording) -> None:
 
 
 def test_a_file_gives_back_what_it_got(tmp_path: Path) -> None:
-    everything().save(tmp_path / "all.regard")
-    same(everything(), Recording.load(tmp_path / "all.regard"))
+    make_recording().save(tmp_path / "all.regard")
+    check_same(make_recording(), Recording.load(tmp_path / "all.regard"))
     assert [path.name for path in tmp_path.iterdir()] == ["all.regard"]
 
 

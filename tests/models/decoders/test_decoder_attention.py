@@ -44,16 +44,16 @@ class Energy(Bias):
         return self.number.view(1, 1)
 
 
-def encoded() -> EncoderOutput:
+def draw_encoded() -> EncoderOutput:
     states = torch.randn(B, S, D, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     return EncoderOutput(states, torch.tensor([5, 2, 4]), states.mean(1))
 
 
-def queries() -> Tensor:
+def draw_queries() -> Tensor:
     return torch.randn(B, T, D, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 
 
-def attention(dropout: float = 0.0, heads: int = 1, rotary: Rotary | None = None, **parts: Any) -> Attention:
+def build_attention(dropout: float = 0.0, heads: int = 1, rotary: Rotary | None = None, **parts: Any) -> Attention:
     return Attention(Projections(heads=heads), mechanism=Mechanism(Dot(), **parts), dropout=dropout, rotary=rotary)
 
 
@@ -67,10 +67,10 @@ READERS = {
 }
 
 
-def looked(reader: DecoderAttention) -> tuple[Tensor, Tensor]:
+def attend_stepwise(reader: DecoderAttention) -> tuple[Tensor, Tensor]:
     """Contexts and weights, one look after another."""
-    seen, contexts, weights = reader.begin(encoded()), [], []
-    for query in queries().unbind(1):
+    seen, contexts, weights = reader.begin(draw_encoded()), [], []
+    for query in draw_queries().unbind(1):
         look = reader.attend_step(query, seen)
         seen = look.state
         contexts.append(look.context)
@@ -84,22 +84,24 @@ def looked(reader: DecoderAttention) -> tuple[Tensor, Tensor]:
 @pytest.mark.parametrize("name", READERS)
 def test_the_bias_of_a_mechanism_counts_in_every_reader(name: str, bias: Bias) -> None:
     torch.manual_seed(0)
-    reader = READERS[name](lambda **parts: attention(bias=bias, **parts))
-    contexts, weights = looked(reader)
+    reader = READERS[name](lambda **parts: build_attention(bias=bias, **parts))
+    contexts, weights = attend_stepwise(reader)
     torch.manual_seed(0)
-    plain = looked(READERS[name](attention))[0]
+    plain = attend_stepwise(READERS[name](build_attention))[0]
     changes = not isinstance(bias, Energy) or name in ("walking", "chunkwise")  # softmax does not see a number for all
     assert torch.allclose(contexts, plain) != changes
-    assert torch.allclose(contexts, weights @ encoded().states)
+    assert torch.allclose(contexts, weights @ draw_encoded().states)
     if reader.parallel:
-        whole = reader.attend_all(queries(), encoded())
+        whole = reader.attend_all(draw_queries(), draw_encoded())
         assert torch.allclose(whole.contexts, contexts)
         assert torch.allclose(whole.weights.dense(), weights)  # type: ignore[union-attr]
 
 
 def test_an_energy_bias_is_learned() -> None:
     energy = Energy()
-    contexts, _ = looked(MonotonicAttention(GlobalScope(attention(bias=energy, normalizer=Monotonic())), width=D))
+    contexts, _ = attend_stepwise(
+        MonotonicAttention(GlobalScope(build_attention(bias=energy, normalizer=Monotonic())), width=D)
+    )
     contexts.sum().backward()
     assert energy.number.grad is not None
     assert energy.number.grad.abs() > 0
@@ -115,43 +117,43 @@ def test_a_bias_that_counts_queries_is_refused(name: str, bias: Bias) -> None:
         f"mechanism.bias: got {type(bias).__name__}, expected one that gives every query the same number for a key"
     )
     with pytest.raises(InputError, match=re.escape(sentence)):
-        READERS[name](lambda **parts: attention(bias=bias, **parts))
+        READERS[name](lambda **parts: build_attention(bias=bias, **parts))
 
 
 @pytest.mark.parametrize("name", READERS)
 def test_rotary_positions_of_a_source_are_refused(name: str) -> None:
     with pytest.raises(InputError, match=re.escape("attention.rotary: got Rotary, expected none in cross-attention")):
-        READERS[name](lambda **parts: attention(rotary=Rotary(2), **parts))
+        READERS[name](lambda **parts: build_attention(rotary=Rotary(2), **parts))
 
 
 @pytest.mark.parametrize("name", ["glancing", "attentive", "aware"])
 def test_rows_that_follow_one_another_are_for_walking(name: str) -> None:
     with pytest.raises(InputError, match=re.escape("fix: use MonotonicAttention(…)")):
-        READERS[name](lambda: attention(normalizer=Monotonic()))
+        READERS[name](lambda: build_attention(normalizer=Monotonic()))
     with pytest.raises(InputError, match=re.escape("fix: use PredictiveScope(…)")):
-        READERS[name](lambda: attention(normalizer=LocalGaussian(torch.zeros(1), 1.0)))
+        READERS[name](lambda: build_attention(normalizer=LocalGaussian(torch.zeros(1), 1.0)))
 
 
 @pytest.mark.parametrize("name", ["walking", "glancing"])
 def test_a_second_head_and_another_aggregate_are_refused(name: str) -> None:
     with pytest.raises(InputError, match=r"^attention.heads: got 7, expected 1"):
-        READERS[name](lambda **parts: attention(heads=D, **parts))
+        READERS[name](lambda **parts: build_attention(heads=D, **parts))
     with pytest.raises(InputError, match=r"^mechanism.aggregate: got Argmax, expected Soft"):
-        READERS[name](lambda **parts: attention(aggregate=Argmax(), **parts))
+        READERS[name](lambda **parts: build_attention(aggregate=Argmax(), **parts))
 
 
 def test_a_walk_goes_over_all_keys() -> None:
     with pytest.raises(InputError, match=r"^scope: got MonotonicScope, expected GlobalScope"):
-        MonotonicAttention(MonotonicScope(attention(normalizer=Monotonic()), radius=1), width=D)
+        MonotonicAttention(MonotonicScope(build_attention(normalizer=Monotonic()), radius=1), width=D)
 
 
 @pytest.mark.parametrize("name", READERS)
 def test_dropout_of_the_attention_counts_while_training(name: str) -> None:
     torch.manual_seed(0)
-    reader = READERS[name](lambda **parts: attention(dropout=0.5, **parts))
-    plain = looked(reader.eval())[0]
-    assert torch.equal(plain, looked(reader)[0])
-    assert not torch.allclose(plain, looked(reader.train())[0])
+    reader = READERS[name](lambda **parts: build_attention(dropout=0.5, **parts))
+    plain = attend_stepwise(reader.eval())[0]
+    assert torch.equal(plain, attend_stepwise(reader)[0])
+    assert not torch.allclose(plain, attend_stepwise(reader.train())[0])
 
 
 @pytest.mark.parametrize(
@@ -162,13 +164,13 @@ def test_local_attention_refuses_a_normalizer_that_it_would_replace(normalizer: 
         f"mechanism.normalizer: got {type(normalizer).__name__}, expected Softmax(), which the Gaussian is put on"
     )
     with pytest.raises(InputError, match=re.escape(sentence)):
-        LocalAttention(attention(normalizer=normalizer), radius=2, size=D)
+        LocalAttention(build_attention(normalizer=normalizer), radius=2, size=D)
 
 
 def test_other_decoders_refuse_what_counts_queries_too() -> None:
-    counting = attention(bias=ALiBi(1))
+    counting = build_attention(bias=ALiBi(1))
     with pytest.raises(InputError, match=r"^mechanism.bias: got ALiBi"):
         ConvolutionalStage(GatedConvolution(D, width=3), counting, width=D, size=D, content=D)
-    block = DecoderBlock(D, attention=attention(), source=counting, feed_forward=nn.Identity())
+    block = DecoderBlock(D, attention=build_attention(), source=counting, feed_forward=nn.Identity())
     with pytest.raises(InputError, match=r"^mechanism.bias: got ALiBi"):
         TransformerDecoder(TokenEmbedding(nn.Embedding(3, D)), [block], nn.Linear(D, 3))

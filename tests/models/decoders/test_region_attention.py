@@ -23,7 +23,7 @@ B, R, W, H, V = 2, 3, 5, 7, 11  # images, regions, width, hidden, words
 MARKS = SpecialTokens(begin=2, end=3, never=(0, 1, 2))
 
 
-def decoder(reading: Aggregate | None = None, *, gated: bool = True) -> BahdanauDecoder:
+def build_decoder(reading: Aggregate | None = None, *, gated: bool = True) -> BahdanauDecoder:
     torch.manual_seed(4)
     attention = Attention(Projections(query=build_linear(H, W, bias=False), key=build_linear(W, W)))
     reader = RegionAttention(attention, query=H, width=W, aggregate=reading, gated=gated)
@@ -35,14 +35,14 @@ def decoder(reading: Aggregate | None = None, *, gated: bool = True) -> Bahdanau
     return made
 
 
-def encoded() -> EncoderOutput:
+def draw_encoded() -> EncoderOutput:
     generator = torch.Generator().manual_seed(9)
     states = torch.randn(B, R, W, generator=generator, dtype=torch.float64)
     return EncoderOutput(states, torch.tensor([R, R]), states.mean(1))
 
 
 def test_soft_reading_is_the_formula() -> None:
-    reader, given = decoder().attention, encoded()
+    reader, given = build_decoder().attention, draw_encoded()
     query = torch.randn(B, H, dtype=torch.float64)
     looked = reader.attend_step(query, reader.begin(given))
     projections = reader.attention.projections
@@ -57,7 +57,7 @@ def test_soft_reading_is_the_formula() -> None:
 
 @pytest.mark.parametrize("name", AGGREGATES)
 def test_stepping_is_teacher_forcing_and_many_looks_are_one_look_each(name: str) -> None:
-    made, given = decoder(AGGREGATES[name]()).eval(), encoded()
+    made, given = build_decoder(AGGREGATES[name]()).eval(), draw_encoded()
     tokens = torch.tensor([[2, 5, 7, 4], [2, 9, 5, 6]])
     taught, state = made.teacher_force(tokens, given), made.begin(given)
     for place, token in enumerate(tokens.unbind(1)):
@@ -72,7 +72,7 @@ def test_stepping_is_teacher_forcing_and_many_looks_are_one_look_each(name: str)
 
 @pytest.mark.parametrize("name", ["reinforce", "gumbel-straight", "straight-through"])
 def test_hard_reading_takes_one_region_and_outside_training_the_best(name: str) -> None:
-    made, given = decoder(AGGREGATES[name](), gated=False), encoded()
+    made, given = build_decoder(AGGREGATES[name](), gated=False), draw_encoded()
     taught = made.train().teacher_force(torch.tensor([[2, 5, 7], [2, 9, 5]]), given)
     picked = taught.weights.dense()
     assert torch.allclose(picked.amax(-1), torch.ones(B, 3, dtype=torch.float64))
@@ -83,7 +83,7 @@ def test_hard_reading_takes_one_region_and_outside_training_the_best(name: str) 
 
 
 def test_each_hypothesis_of_a_beam_carries_its_own_weights() -> None:
-    made, given = decoder().eval(), encoded()
+    made, given = build_decoder().eval(), draw_encoded()
     for own in beam_search(made, given, MARKS, 4, options=BeamOptions(3, 3), attention=True):
         for one in own:
             tokens = torch.tensor([[2, *one.tokens]] * B)
@@ -99,15 +99,15 @@ def log_likelihood(made: BahdanauDecoder, tokens: Tensor, given: EncoderOutput) 
     return logs, taught.sample.log_prob
 
 
-class Scripted(Aggregate):
+class ScriptedAggregate(Aggregate):
     """Looks where it is told, with the probability that it would have looked there by itself."""
 
     path: ClassVar[tuple[int, ...]] = ()
     step: ClassVar[int] = 0
 
     def forward(self, weights: Tensor, pairs: Pairs, seed: Tensor | None) -> AggregateResult:
-        place = self.path[Scripted.step]
-        Scripted.step += 1
+        place = self.path[ScriptedAggregate.step]
+        ScriptedAggregate.step += 1
         picked = torch.zeros_like(weights)
         picked[..., place] = 1
         return AggregateResult(picked, weights[..., place].log())
@@ -115,10 +115,10 @@ class Scripted(Aggregate):
 
 def exact_gradient(tokens: Tensor, given: EncoderOutput, names: list[str]) -> tuple[Tensor, dict[str, Tensor]]:
     """The expectation of the log-likelihood over every path of looks, and its gradient."""
-    made = decoder(Scripted()).train()
+    made = build_decoder(ScriptedAggregate()).train()
     total = torch.zeros((), dtype=torch.float64)
     for path in itertools.product(range(R), repeat=tokens.shape[1] - 1):
-        Scripted.path, Scripted.step = path, 0
+        ScriptedAggregate.path, ScriptedAggregate.step = path, 0
         logs, chosen = log_likelihood(made, tokens, given)
         total = total + (chosen.sum(1).exp() * logs.sum(1)).sum()
     parameters = dict(made.named_parameters())
@@ -131,9 +131,9 @@ GATE, QUERY = "attention.gate.weight", "attention.attention.projections.query.we
 
 def test_reinforce_is_the_gradient_of_the_exact_expectation() -> None:
     """Many draws at once: the mean of the estimates lies within the errors of the mean of what all paths give."""
-    tokens, given, copies, rounds = torch.tensor([[2, 5, 7], [2, 9, 5]]), encoded(), 2000, 4
+    tokens, given, copies, rounds = torch.tensor([[2, 5, 7], [2, 9, 5]]), draw_encoded(), 2000, 4
     total, exact = exact_gradient(tokens, given, [QUERY, GATE])
-    made = decoder(AGGREGATES["reinforce"]()).train()
+    made = build_decoder(AGGREGATES["reinforce"]()).train()
     parameters = dict(made.named_parameters())
     wide = EncoderOutput(*(part.repeat_interleave(copies, 0) for part in given[:3]))
     learning = CaptioningTraining(bonus=0.0)
@@ -158,9 +158,9 @@ def test_reinforce_is_the_gradient_of_the_exact_expectation() -> None:
 
 def test_without_the_drawn_term_the_gradient_is_not_that_of_the_expectation() -> None:
     """What the test above is worth: the term that REINFORCE adds is most of the query's gradient."""
-    tokens, given = torch.tensor([[2, 5, 7], [2, 9, 5]]), encoded()
+    tokens, given = torch.tensor([[2, 5, 7], [2, 9, 5]]), draw_encoded()
     _, exact = exact_gradient(tokens, given, [QUERY])
-    made = decoder(AGGREGATES["reinforce"]()).train()
+    made = build_decoder(AGGREGATES["reinforce"]()).train()
     wide = EncoderOutput(*(part.repeat_interleave(500, 0) for part in given[:3]))
     said = tokens.repeat_interleave(500, 0)
     logs = made.output(made.teacher_force(said[:, :-1], wide).vectors).log_softmax(-1).gather(-1, said[:, 1:, None])
@@ -169,11 +169,11 @@ def test_without_the_drawn_term_the_gradient_is_not_that_of_the_expectation() ->
     assert missing.norm() > 0.3 * exact[QUERY].norm()
 
 
-def aligned(name: str, exact: Tensor, tokens: Tensor, given: EncoderOutput, copies: int = 1000) -> float:
+def measure_alignment(name: str, exact: Tensor, tokens: Tensor, given: EncoderOutput, copies: int = 1000) -> float:
     """The cosine between the mean estimate of the query's gradient and the exact one."""
     torch.manual_seed(1)
     reading = AGGREGATES[name](0.5) if name.startswith("gumbel") else AGGREGATES[name]()
-    made = decoder(reading).train()
+    made = build_decoder(reading).train()
     wide, said = (
         EncoderOutput(*(part.repeat_interleave(copies, 0) for part in given[:3])),
         tokens.repeat_interleave(copies, 0),
@@ -185,9 +185,9 @@ def aligned(name: str, exact: Tensor, tokens: Tensor, given: EncoderOutput, copi
 
 def test_the_biased_estimators_point_the_right_way() -> None:
     """Gumbel and straight-through are no estimates of the expectation's gradient, but they climb."""
-    tokens, given = torch.tensor([[2, 5, 7], [2, 9, 5]]), encoded()
+    tokens, given = torch.tensor([[2, 5, 7], [2, 9, 5]]), draw_encoded()
     _, exact = exact_gradient(tokens, given, [QUERY])
-    angles = {name: aligned(name, exact[QUERY], tokens, given) for name in ("gumbel", "gumbel-straight")}
+    angles = {name: measure_alignment(name, exact[QUERY], tokens, given) for name in ("gumbel", "gumbel-straight")}
     assert min(angles.values()) > 0.5, angles
 
 
@@ -199,7 +199,7 @@ def test_the_penalty_is_least_where_each_region_is_looked_at_once() -> None:
 
 
 def test_what_is_read_is_seen() -> None:
-    made, given = decoder().eval(), encoded()
+    made, given = build_decoder().eval(), draw_encoded()
     tokens = torch.tensor([[2, 5, 7, 4], [2, 9, 5, 6]])
     with torch.no_grad(), observe(made, item=1) as recording:
         taught = made.teacher_force(tokens, given)

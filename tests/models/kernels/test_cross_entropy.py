@@ -15,7 +15,7 @@ N, V, D = 13, 37, 5
 
 
 @pytest.fixture(params=["native", "torch"], autouse=True)
-def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     kind: str = request.param
     if kind == "torch":
         monkeypatch.setattr(module.native, "load_library", lambda **_: None)
@@ -24,7 +24,7 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return kind
 
 
-def example(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def draw_example(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     vectors, weight, bias = (torch.randn(*s, dtype=dtype, requires_grad=True) for s in ((N, D), (V, D), (V,)))
     return vectors, weight, bias, torch.randint(V, (N,))
 
@@ -33,7 +33,7 @@ def example(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor,
 @pytest.mark.parametrize("chunk", [1, 3 * V, 1 << 22])
 def test_it_is_the_definition(monkeypatch: pytest.MonkeyPatch, smoothing: float, chunk: int) -> None:
     monkeypatch.setattr(module, "CHUNK", chunk)
-    vectors, weight, bias, targets = example()
+    vectors, weight, bias, targets = draw_example()
     total, surprise, right = cross_entropy(vectors, weight, bias, targets, smoothing=smoothing)
     logits = F.linear(vectors, weight, bias)
     expected = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
@@ -48,13 +48,13 @@ def test_it_is_the_definition(monkeypatch: pytest.MonkeyPatch, smoothing: float,
 
 
 def test_gradients() -> None:
-    vectors, weight, bias, targets = example()
+    vectors, weight, bias, targets = draw_example()
     assert gradcheck(lambda *p: cross_entropy(*p, targets, smoothing=0.2).total, (vectors, weight, bias))
     assert gradcheck(lambda v, w: cross_entropy(v, w, None, targets).total, (vectors, weight))
 
 
 def test_what_needs_no_gradient_gets_none() -> None:
-    vectors, weight, bias, targets = example()
+    vectors, weight, bias, targets = draw_example()
     cross_entropy(vectors.detach(), weight, bias.detach(), targets).total.backward()
     assert vectors.grad is None
     assert bias.grad is None
@@ -62,7 +62,7 @@ def test_what_needs_no_gradient_gets_none() -> None:
 
 
 def test_float32_is_as_exact_as_torch() -> None:
-    vectors, weight, bias, targets = example()
+    vectors, weight, bias, targets = draw_example()
     exact = cross_entropy(vectors, weight, bias, targets, smoothing=0.1)
     short = [tensor.detach().float().requires_grad_() for tensor in (vectors, weight, bias)]
     ours = cross_entropy(*short, targets, smoothing=0.1)
@@ -81,7 +81,7 @@ def test_extreme_scores_stay_finite() -> None:
 
 
 def test_no_tokens_no_loss() -> None:
-    vectors, weight, bias, targets = example()
+    vectors, weight, bias, targets = draw_example()
     judged = cross_entropy(vectors[:0], weight, bias, targets[:0])
     assert judged.total == 0
     judged.total.backward()
@@ -90,7 +90,7 @@ def test_no_tokens_no_loss() -> None:
 
 
 def test_messages() -> None:
-    vectors, weight, bias, _ = example()
+    vectors, weight, bias, _ = draw_example()
     message = "targets: got 0 … 37, expected numbers from 0 to 36; fix: build the model for this vocabulary"
     with pytest.raises(InputError, match=message):
         cross_entropy(vectors[:2], weight, bias, torch.tensor([0, V]))
@@ -101,7 +101,7 @@ def test_messages() -> None:
 
 
 def test_a_bias_of_another_kind_is_converted_and_one_of_another_size_refused() -> None:
-    vectors, weight, bias, targets = (part.detach() for part in example(torch.float32))
+    vectors, weight, bias, targets = (part.detach() for part in draw_example(torch.float32))
     known = cross_entropy(vectors, weight, bias, targets).total
     torch.testing.assert_close(cross_entropy(vectors, weight, bias.double(), targets).total, known)
     with pytest.raises(RuntimeError):

@@ -102,9 +102,9 @@ def test_a_product_that_is_wrong_is_never_used(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_torch_without_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(weight: torch.Tensor) -> None:
+    def raise_missing(weight: torch.Tensor) -> None:
         raise AttributeError("no such operator")
 
-    monkeypatch.setitem(prepacked.BUILDERS, "bfloat16", missing)
+    monkeypatch.setitem(prepacked.BUILDERS, "bfloat16", raise_missing)
     with pytest.raises(InputError, match=r"precision: got bfloat16 \(no such operator\)"):
         prepack(nn.Linear(INPUT, OUTPUT), "bfloat16")

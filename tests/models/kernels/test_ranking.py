@@ -13,7 +13,7 @@ R, V = 5, 101
 
 
 @pytest.fixture(params=["native", "torch"], autouse=True)
-def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     kind: str = request.param
     if kind == "torch":
         monkeypatch.setattr(module, "find_library", lambda *_, **__: None)
@@ -22,7 +22,7 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return kind
 
 
-def found(scores: torch.Tensor, count: int, excluded: Sequence[int]) -> Ranking:
+def rank_scores(scores: torch.Tensor, count: int, excluded: Sequence[int]) -> Ranking:
     """From scores as they are: each row's vector names one column of the matrix."""
     with torch.no_grad():
         return rank(torch.eye(len(scores), dtype=scores.dtype), scores.T, None, count, torch.tensor(excluded).long())
@@ -37,7 +37,7 @@ def test_it_is_a_sort(dtype: torch.dtype, size: int, excluded: tuple[int, ...]) 
     if not left:
         return
     scores = 9 * torch.randn(R, size, dtype=dtype)
-    ranked = found(scores, 3, outside)
+    ranked = rank_scores(scores, 3, outside)
     order = scores[:, left].argsort(dim=1, descending=True)[:, :3]
     assert torch.equal(ranked.tokens, torch.tensor(left)[order])
     assert torch.equal(ranked.scores, scores.gather(1, ranked.tokens))
@@ -62,7 +62,7 @@ def test_a_vocabulary_in_stretches_is_the_whole(stretch: int, biased: bool, monk
 
 
 def test_fewer_than_wanted_are_all() -> None:
-    assert found(torch.randn(R, 4), 9, [1]).tokens.sort(1).values.tolist() == [[0, 2, 3]] * R
+    assert rank_scores(torch.randn(R, 4), 9, [1]).tokens.sort(1).values.tolist() == [[0, 2, 3]] * R
 
 
 def test_no_rows_have_nothing_to_rank() -> None:

@@ -16,7 +16,7 @@ REAL = torch.arange(T)[:, None] < LENGTHS
 
 
 @pytest.fixture(params=["native", "torch"], autouse=True)
-def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     kind: str = request.param
     if kind == "torch":
         monkeypatch.setattr(recurrent_cells, "find_cell_library", lambda *_: None)
@@ -25,7 +25,7 @@ def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return kind
 
 
-def ours(cells: nn.RNNBase, words: Tensor, start: tuple[Tensor, ...], *, reverse: bool) -> tuple[Tensor, ...]:
+def run_ours(cells: nn.RNNBase, words: Tensor, start: tuple[Tensor, ...], *, reverse: bool) -> tuple[Tensor, ...]:
     end = "_reverse" if reverse else ""
     inputs = nn.functional.linear(words, getattr(cells, f"weight_ih_l0{end}"), getattr(cells, f"bias_ih_l0{end}"))
     parts = getattr(cells, f"weight_hh_l0{end}"), getattr(cells, f"bias_hh_l0{end}")
@@ -44,7 +44,7 @@ def test_it_is_the_packed_sequence_of_torch(kind: type[nn.RNNBase], reverse: boo
         pack_padded_sequence(words, LENGTHS, enforce_sorted=False), tuple(starts) if len(starts) > 1 else starts[0]
     )
     expected = pad_packed_sequence(packed, total_length=T)[0].chunk(2, dim=-1)[reverse]
-    mine = ours(cells, words, tuple(start[int(reverse)] for start in starts), reverse=reverse)
+    mine = run_ours(cells, words, tuple(start[int(reverse)] for start in starts), reverse=reverse)
     states = torch.where(REAL[..., None], mine[0], 0.0)
     torch.testing.assert_close(states, expected, rtol=0, atol=1e-12)
     ends = [mine[0][0 if reverse else -1], *mine[1:]]
@@ -64,13 +64,13 @@ def test_it_is_the_packed_sequence_of_torch(kind: type[nn.RNNBase], reverse: boo
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_gradients(reverse: bool) -> None:
-    def numbers(*shape: int) -> Tensor:
+    def draw_numbers(*shape: int) -> Tensor:
         return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
 
     real = REAL[:3, :3]
-    parts = numbers(3, 3, 6), numbers(3, 2), numbers(6, 2), numbers(6)
+    parts = draw_numbers(3, 3, 6), draw_numbers(3, 2), draw_numbers(6, 2), draw_numbers(6)
     assert gradcheck(lambda *p: gru(*p, real=real, reverse=reverse), parts)
-    wide = numbers(3, 3, 8), numbers(3, 2), numbers(3, 2), numbers(8, 2), numbers(8)
+    wide = draw_numbers(3, 3, 8), draw_numbers(3, 2), draw_numbers(3, 2), draw_numbers(8, 2), draw_numbers(8)
     assert gradcheck(lambda x, h, c, w, b: tuple(lstm(x, (h, c), w, b, real=real, reverse=reverse)), wide)
 
 

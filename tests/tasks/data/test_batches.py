@@ -16,7 +16,7 @@ lengths_of_any = one_side | two_sides
 numbers = st.integers(0, 2**32)
 
 
-def longest(item: int | tuple[int, ...]) -> int:
+def measure_longest(item: int | tuple[int, ...]) -> int:
     return max(item) if isinstance(item, tuple) else item
 
 
@@ -24,7 +24,7 @@ def longest(item: int | tuple[int, ...]) -> int:
 def test_every_item_once_and_never_over_the_budget(lengths: list[int], budget: int, seed: int, epoch: int) -> None:
     plan = make_batches(lengths, budget, seed, epoch)
     assert sorted(index for batch in plan for index in batch) == list(range(len(lengths)))
-    assert all(len(batch) * max(longest(lengths[index]) for index in batch) <= budget for batch in plan)
+    assert all(len(batch) * max(measure_longest(lengths[index]) for index in batch) <= budget for batch in plan)
 
 
 @given(lengths_of_any, numbers, numbers, st.integers(0, 30))

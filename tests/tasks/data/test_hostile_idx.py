@@ -12,7 +12,7 @@ from regard.tasks.data import gray_images
 from regard.tasks.data.gray_images import read_idx
 
 
-def refused(folder: Path) -> str:
+def read_refusal(folder: Path) -> str:
     with pytest.raises(InputError) as raised:
         read_idx(folder, "a", 3)
     return str(raised.value)
@@ -22,7 +22,7 @@ def test_a_small_gzip_of_very_much_is_not_unpacked(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(gray_images, "get_bound", lambda *_: 10_000)
     (tmp_path / "a.gz").write_bytes(gzip.compress(bytes(2**20)))
     expected = "data: got a.gz of more than 10,000 bytes, expected at most 10,000; fix: check the file"
-    assert refused(tmp_path) == expected
+    assert read_refusal(tmp_path) == expected
 
 
 def test_damaged_files_are_one_sentence(tmp_path: Path) -> None:
@@ -35,8 +35,8 @@ def test_damaged_files_are_one_sentence(tmp_path: Path) -> None:
             said = str(error)
             assert said.startswith("data: got ")
     (tmp_path / "a").write_bytes(struct.pack(">4B3I", 0, 0, 8, 3, 2**31, 2**31, 4))  # their product is 2^64
-    assert "expected 18446744073709551616, as its head says" in refused(tmp_path)
+    assert "expected 18446744073709551616, as its head says" in read_refusal(tmp_path)
     (tmp_path / "a").unlink()
     (tmp_path / "a.gz").unlink()
     os.mkfifo(tmp_path / "a")
-    assert refused(tmp_path).startswith("data: got no a or a.gz in ")
+    assert read_refusal(tmp_path).startswith("data: got no a or a.gz in ")

@@ -27,12 +27,12 @@ SMALL: dict[str, dict[str, str]] = {
 }
 
 
-def text(folder: Path, count: int = 100) -> Path:
+def write_text(folder: Path, count: int = 100) -> Path:
     (folder / "text.tsv").write_text("".join(f"some {number} words\tund {number}\n" for number in range(count)))
     return folder / "text.tsv"
 
 
-def spots(folder: Path) -> Path:
+def write_spots(folder: Path) -> Path:
     """Images of one color; some in the test are those that are learned from."""
     for part, colors in (("train", range(6)), ("test", (1, 90, 91))):
         place = folder / "spots" / part
@@ -44,7 +44,7 @@ def spots(folder: Path) -> Path:
     return folder / "spots"
 
 
-def sounds(folder: Path, count: int = 20) -> Path:
+def write_sounds(folder: Path, count: int = 20) -> Path:
     """Two kinds of noise under many names."""
     (folder / "sounds").mkdir()
     for number in range(count):
@@ -59,7 +59,7 @@ def test_every_task_says_first_how_large_its_parts_are(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
-    data = {"translation": text, "vqa": spots}.get(name)
+    data = {"translation": write_text, "vqa": write_spots}.get(name)
     config = import_task(name).configure(None, (str(data(tmp_path)),) if data else (), SMALL.get(name, {}))
     first, *others = import_task(name).build_task(config).notes
     words = first.split(", ")
@@ -70,7 +70,11 @@ def test_every_task_says_first_how_large_its_parts_are(
 
 
 def test_clips_that_are_the_same_under_two_names_are_told(tmp_path: Path) -> None:
-    notes = import_task("speech").build_task(import_task("speech").configure(None, (str(sounds(tmp_path)),), {})).notes
+    notes = (
+        import_task("speech")
+        .build_task(import_task("speech").configure(None, (str(write_sounds(tmp_path)),), {}))
+        .notes
+    )
     assert notes[:3] == (
         "16 clips for training, 2 for validation, 2 for test",
         "2 of the 2 clips for validation are trained on too",
@@ -127,11 +131,11 @@ def test_a_run_is_not_measured_on_what_it_was_trained_on(regard: Regard, tmp_pat
     """Lines that are added move the cut: a part of what is now the test was learned."""
     small = {"vocabulary.kind": "word", "model.size": 8, "recurrent.hidden": 8, "attention.hidden": 8, "stop.steps": 1}
     fields = [f"--{name}={value}" for name, value in small.items()]
-    done = regard("train", "translation", text(tmp_path, 60), "--folder", "run", *fields)
+    done = regard("train", "translation", write_text(tmp_path, 60), "--folder", "run", *fields)
     assert done.code == 0, done.errors
     assert "note: 48 pairs for training, 6 for validation, 6 for test\n" in done.output
     assert regard("evaluate", "run", "--json").code == 0
-    text(tmp_path, 600)
+    write_text(tmp_path, 600)
     sentence = (
         "regard: data: got pairs that are not those that run was trained on, or are cut otherwise, expected parts of "
         "which none was trained on; fix: bring them back with the version of regard, or name other data to measure on\n"

@@ -15,7 +15,7 @@ from regard.tasks.data.splits import split_corpus
 SETS = 40
 
 
-def drawn(seed: int) -> list[SentencePair]:
+def draw_pairs(seed: int) -> list[SentencePair]:
     """Pairs whose sentences come again as often as chance has it, from hardly ever to nearly always."""
     chance = random.Random(f"pairs {seed}")
     count, kinds = chance.choice([6, 40, 300, 2000]), chance.choice([0.4, 1.0, 3.0, 20.0])
@@ -37,7 +37,7 @@ def parts(corpus: Corpus) -> tuple[Sequence[SentencePair], Sequence[SentencePair
 
 @pytest.mark.parametrize("seed", range(SETS))
 def test_parts_have_their_size_share_nothing_and_do_not_depend_on_the_order_of_the_file(seed: int) -> None:
-    pairs, share = drawn(seed), 0.02 if seed % 2 else 0.1
+    pairs, share = draw_pairs(seed), 0.02 if seed % 2 else 0.1
     corpus = split_corpus(pairs, share=share)
     train, validation, test = parts(corpus)
     assert sorted([*train, *validation, *test]) == sorted(pairs)

@@ -28,11 +28,11 @@ def write(folder: Path, **files: str | bytes) -> None:
         (folder / name.replace("__", ".")).write_bytes(raw)
 
 
-def lines(word: str, count: int) -> str:
+def make_lines(word: str, count: int) -> str:
     return "".join(f"{word} {number}\n" for number in range(count))
 
 
-def everything(corpus: Corpus) -> list[SentencePair]:
+def list_pairs(corpus: Corpus) -> list[SentencePair]:
     return sorted([*corpus.train, *corpus.validation, *(pair for test in corpus.tests.values() for pair in test)])
 
 
@@ -40,7 +40,7 @@ def test_two_files_plain_or_gzip_with_all_kinds_of_line_ends(tmp_path: Path) -> 
     french = "\ufeffun\u00a0!\r\n  deux   trois \r\nquatre\u2028cinq\r\nsix\r\n"
     write(tmp_path, a__en="one!\ntwo three\nfour five\nsix", b__fr__gz=gzip.compress(french.encode()))
     corpus = load_parallel_files(tmp_path / "a.en", tmp_path / "b.fr")
-    assert everything(corpus) == sorted(
+    assert list_pairs(corpus) == sorted(
         [
             SentencePair("one!", "un\u00a0!"),
             SentencePair("two three", "deux trois"),
@@ -53,14 +53,14 @@ def test_two_files_plain_or_gzip_with_all_kinds_of_line_ends(tmp_path: Path) -> 
 
 def test_a_table_in_either_direction(tmp_path: Path) -> None:
     write(tmp_path, t__tsv="Hi.\t你好。\tby someone\nRun!\t跑！\tby another\nStop\t停\tby a third\n")
-    assert SentencePair("Hi.", "你好。") in everything(load_parallel_table(tmp_path / "t.tsv"))
-    assert SentencePair("跑！", "Run!") in everything(load_parallel_table(tmp_path / "t.tsv", (1, 0)))
+    assert SentencePair("Hi.", "你好。") in list_pairs(load_parallel_table(tmp_path / "t.tsv"))
+    assert SentencePair("跑！", "Run!") in list_pairs(load_parallel_table(tmp_path / "t.tsv", (1, 0)))
 
 
 def test_a_folder_with_all_splits(tmp_path: Path) -> None:
     for name, count in (("train", 7), ("valid", 3), ("test_2016.lc", 2), ("test_2017.lc", 5)):
         for language in ("en", "de", "fr"):
-            (tmp_path / f"{name}.{language}").write_text(lines(f"{name}{language}", count))
+            (tmp_path / f"{name}.{language}").write_text(make_lines(f"{name}{language}", count))
     corpus = load_parallel_folder(tmp_path, "en", "de")
     assert corpus.train[3] == SentencePair("trainen 3", "trainde 3")
     assert corpus.load_training(0) == corpus.load_training(5) == corpus.train
@@ -69,10 +69,10 @@ def test_a_folder_with_all_splits(tmp_path: Path) -> None:
 
 
 def test_missing_splits_are_cut_from_the_training_pairs(tmp_path: Path) -> None:
-    write(tmp_path, train__en=lines("a", 200), train__de=lines("b", 200))
+    write(tmp_path, train__en=make_lines("a", 200), train__de=make_lines("b", 200))
     without_any = load_parallel_folder(tmp_path, "en", "de")
     assert len(without_any.train) == 160
-    write(tmp_path, test__en=lines("c", 3), test__de=lines("d", 3))
+    write(tmp_path, test__en=make_lines("c", 3), test__de=make_lines("d", 3))
     with_test = load_parallel_folder(tmp_path, "en", "de")
     assert len(with_test.train) == 180
     assert list(with_test.tests) == ["test"]
@@ -96,19 +96,19 @@ def test_no_sentence_of_the_test_is_trained_on_even_with_another_translation() -
     ("source", "target", "message"),
     [
         (
-            lines("a", 7),
-            lines("b", 5),
+            make_lines("a", 7),
+            make_lines("b", 5),
             "data: got 7 lines in x.en and 5 in x.de, expected equally many; "
             "fix: align them: line i of one must translate line i of the other",
         ),
         (
-            lines("a", 5),
+            make_lines("a", 5),
             b"eins\nzwei\ndr\xffei\n",
             "x.de: got byte 0xff in line 3, expected UTF-8 text; "
             "fix: convert it, for example with iconv -f latin1 -t utf-8",
         ),
         (
-            lines("a", 5),
+            make_lines("a", 5),
             " \n\n",
             "x.de: got an empty file, expected one sentence a line; fix: check the path and the file's origin",
         ),
@@ -124,8 +124,8 @@ def test_no_sentence_of_the_test_is_trained_on_even_with_another_translation() -
             "x.en: got no pair with text on both sides, expected one pair a line; fix: check that the files correspond",
         ),
         (
-            lines("a", 5),
-            gzip.compress(lines("b", 5).encode(), mtime=0)[:-9],
+            make_lines("a", 5),
+            gzip.compress(make_lines("b", 5).encode(), mtime=0)[:-9],
             "x.de: got a damaged gzip file (Compressed file ended before the end-of-stream marker was reached), "
             "expected a whole one; fix: fetch it again",
         ),
@@ -142,7 +142,7 @@ def test_bad_files_are_one_sentence(tmp_path: Path, source: str | bytes, target:
 def test_empty_lines_are_counted_and_left_out(tmp_path: Path) -> None:
     write(tmp_path, x__en="a\n\nc\nd\n \nf\n", x__de="A\nB\nC\n\nE\nF\n")
     corpus = load_parallel_files(tmp_path / "x.en", tmp_path / "x.de")
-    assert everything(corpus) == [("a", "A"), ("c", "C"), ("f", "F")]
+    assert list_pairs(corpus) == [("a", "A"), ("c", "C"), ("f", "F")]
     assert corpus.notes == (
         "held out of x.en and x.de: 1 pairs for validation and 1 for the test, by a hash of their text; pairs that "
         "share a sentence stay together",
@@ -153,7 +153,7 @@ def test_empty_lines_are_counted_and_left_out(tmp_path: Path) -> None:
 def test_an_empty_column_is_an_empty_line(tmp_path: Path) -> None:
     write(tmp_path, t__tsv="a\tA\n\tB\nc\t\n\nd\tD\ne\tE\n")
     corpus = load_parallel_table(tmp_path / "t.tsv")
-    assert everything(corpus) == [("a", "A"), ("d", "D"), ("e", "E")]
+    assert list_pairs(corpus) == [("a", "A"), ("d", "D"), ("e", "E")]
     assert corpus.notes[1:] == ("t.tsv: left out 3 of 6 lines, empty on one side or both",)
 
 
@@ -176,9 +176,9 @@ def test_a_folder_that_does_not_fit(tmp_path: Path) -> None:
 
 def test_a_folder_is_found_below_regard_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine").mkdir()
-    write(tmp_path / "mine", train__en=lines("a", 9), train__de=lines("b", 9))
+    write(tmp_path / "mine", train__en=make_lines("a", 9), train__de=make_lines("b", 9))
     monkeypatch.setenv("REGARD_DATA", str(tmp_path))
-    assert len(everything(load_parallel_folder(Path("mine"), "en", "de"))) == 9
+    assert len(list_pairs(load_parallel_folder(Path("mine"), "en", "de"))) == 9
 
 
 @pytest.mark.skipif(not (SHARED / "multi30k").is_dir(), reason="no Multi30k here")
@@ -196,7 +196,7 @@ def test_multi30k_as_it_lies(form: str) -> None:
 @pytest.mark.skipif(not (SHARED / "tatoeba").is_dir(), reason="no Tatoeba here")
 def test_tatoeba_as_it_lies_is_divided_without_leaks() -> None:
     corpus = load_parallel_table(SHARED / "tatoeba" / "cmn.txt.gz", (1, 0))
-    assert len(everything(corpus)) == len(list(read_lines(SHARED / "tatoeba" / "cmn.txt.gz"))) == 29_155
+    assert len(list_pairs(corpus)) == len(list(read_lines(SHARED / "tatoeba" / "cmn.txt.gz"))) == 29_155
     for side in (0, 1):
         trained = {normalize_text(pair[side]) for pair in corpus.train}
         tested = {normalize_text(pair[side]) for pair in [*corpus.validation, *corpus.tests["test"]]}

@@ -39,14 +39,14 @@ TEXTS = [
 ] * 3
 
 
-def config(kind: Kind, **options: object) -> VocabularyConfig:
+def make_config(kind: Kind, **options: object) -> VocabularyConfig:
     size = {"bpe": 80, "unigram": 68}.get(kind, 1000)
     return VocabularyConfig(kind, **{"size": size} | options)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_encoded_is_decoded(kind: Kind, tmp_path: Path) -> None:
-    vocabulary = build_vocabulary(TEXTS, config(kind))
+    vocabulary = build_vocabulary(TEXTS, make_config(kind))
     for text in TEXTS:
         numbers = vocabulary.encode(text)
         plain = " ".join(word for word in text.split(" ") if word) if kind != "character" else text
@@ -66,7 +66,7 @@ def test_what_is_encoded_is_decoded(kind: Kind, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_not_known_is_said_and_shown(kind: Kind) -> None:
-    vocabulary = build_vocabulary(TEXTS, config(kind))
+    vocabulary = build_vocabulary(TEXTS, make_config(kind))
     numbers = vocabulary.encode("I'm ☃")
     assert UNKNOWN in numbers
     assert "⁇" in vocabulary.decode(numbers)
@@ -76,7 +76,7 @@ def test_what_is_not_known_is_said_and_shown(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_case_may_be_ignored(kind: Kind, tmp_path: Path) -> None:
-    vocabulary = build_vocabulary(["a b ab abc"] * 5, config(kind, lowercase=True, size=9))
+    vocabulary = build_vocabulary(["a b ab abc"] * 5, make_config(kind, lowercase=True, size=9))
     vocabulary.save(tmp_path, "x")
     for one in (vocabulary, load_vocabulary(tmp_path, "x")):
         assert one.decode(one.encode("AB A")) == "ab a"
@@ -84,7 +84,7 @@ def test_case_may_be_ignored(kind: Kind, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_that_spells_a_special_token_is_only_text(kind: Kind) -> None:
-    vocabulary = build_vocabulary([*TEXTS, "<s> </s> <pad>"], config(kind))
+    vocabulary = build_vocabulary([*TEXTS, "<s> </s> <pad>"], make_config(kind))
     assert not {PADDING, BEGIN, END} & set(vocabulary.encode("<s> </s> <pad>"))
 
 
@@ -110,10 +110,10 @@ def test_the_most_frequent_are_kept() -> None:
 
 def test_one_vocabulary_for_both_sides_or_two(tmp_path: Path) -> None:
     pairs = [SentencePair("one two", "un deux"), SentencePair("three", "trois")]
-    shared = build_vocabularies(pairs, config("blank"))
+    shared = build_vocabularies(pairs, make_config("blank"))
     assert shared.joint
     assert shared.source.encode("one deux") != [UNKNOWN, UNKNOWN]
-    two = build_vocabularies(pairs, config("blank"), config("character"))
+    two = build_vocabularies(pairs, make_config("blank"), make_config("character"))
     assert not two.joint
     assert two.target.decode(two.target.encode("un trois")) == "un trois"
     for name, both in (("shared", shared), ("two", two)):
@@ -150,7 +150,7 @@ def test_without_a_size_little_text_has_as_many_pieces_as_it_can(kind: Kind) -> 
 def test_files_of_others_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^vocabulary: got .*source.json, which cannot be read \(FileNotFound"):
         load_vocabularies(tmp_path)
-    build_vocabulary(TEXTS, config("bpe")).save(tmp_path, "source")
+    build_vocabulary(TEXTS, make_config("bpe")).save(tmp_path, "source")
     (tmp_path / "source.model").write_bytes(b"nothing of the kind")
     with pytest.raises(InputError, match=r"^vocabulary: got 19 bytes that are no sentencepiece model, expected"):
         load_vocabulary(tmp_path, "source")
@@ -167,7 +167,7 @@ def test_a_missing_package_is_asked_for(package: str, kind: Kind, extra: str, mo
     monkeypatch.setitem(sys.modules, package, None)
     expected = rf"^{package}: got no such package, expected it installed; fix: pip install 'regard\[{extra}\]'"
     with pytest.raises(InputError, match=expected):
-        build_vocabulary(TEXTS, config(kind))
+        build_vocabulary(TEXTS, make_config(kind))
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])

@@ -17,13 +17,13 @@ from regard.tasks.images import features as features_module
 NOISE = np.random.default_rng(5).integers(0, 256, (13, 17, 3), dtype=np.uint8)
 
 
-def encoded(image: Image.Image, kind: str = "PNG") -> bytes:
+def encode_image(image: Image.Image, kind: str = "PNG") -> bytes:
     file = io.BytesIO()
     image.save(file, kind)
     return file.getvalue()
 
 
-def claimed(width: int, height: int) -> bytes:
+def make_claiming_png(width: int, height: int) -> bytes:
     """A PNG of a few bytes that says it has so many pixels."""
     chunks = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0), b"IDAT" + zlib.compress(bytes(99))
     parts = [struct.pack(">I", len(one) - 4) + one + struct.pack(">I", zlib.crc32(one)) for one in chunks]
@@ -35,10 +35,14 @@ def claimed(width: int, height: int) -> bytes:
     [
         pytest.param(b"no image at all", r"a\.png, which is no image, expected PNG, JPEG", id="text"),
         pytest.param(b"", r"a\.png, which is no image", id="empty"),
-        pytest.param(encoded(Image.fromarray(NOISE))[:300], r"a\.png, which is damaged or cut short", id="cut"),
-        pytest.param(encoded(Image.fromarray(NOISE), "JPEG")[:400], "damaged or cut short", id="cut-jpeg"),
-        pytest.param(claimed(10_001, 10_000), r"10001 × 10000 pixels, expected at most 100,000,000", id="huge"),
-        pytest.param(claimed(60_000, 60_000), r"expected at most 100,000,000 pixels; fix: reduce it", id="bomb"),
+        pytest.param(encode_image(Image.fromarray(NOISE))[:300], r"a\.png, which is damaged or cut short", id="cut"),
+        pytest.param(encode_image(Image.fromarray(NOISE), "JPEG")[:400], "damaged or cut short", id="cut-jpeg"),
+        pytest.param(
+            make_claiming_png(10_001, 10_000), r"10001 × 10000 pixels, expected at most 100,000,000", id="huge"
+        ),
+        pytest.param(
+            make_claiming_png(60_000, 60_000), r"expected at most 100,000,000 pixels; fix: reduce it", id="bomb"
+        ),
     ],
 )
 def test_what_is_no_photograph_is_one_sentence(content: bytes, message: str, tmp_path: Path) -> None:
@@ -54,7 +58,7 @@ def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
 
 def test_transparency_is_white_and_cameras_may_be_turned() -> None:
     clear = Image.new("RGBA", (3, 2), (255, 0, 0, 0))
-    assert open_photo(encoded(clear)).getpixel((0, 0)) == (255, 255, 255)
+    assert open_photo(encode_image(clear)).getpixel((0, 0)) == (255, 255, 255)
     turned, file = Image.fromarray(NOISE), io.BytesIO()
     exif = Image.Exif()
     exif[0x0112] = 6  # the camera was held upright
@@ -63,7 +67,7 @@ def test_transparency_is_white_and_cameras_may_be_turned() -> None:
 
 
 def test_pixels_keep_their_places() -> None:
-    tensor = as_tensor(open_photo(encoded(Image.fromarray(NOISE))))
+    tensor = as_tensor(open_photo(encode_image(Image.fromarray(NOISE))))
     assert tensor.shape == (3, 13, 17)
     assert torch.equal(tensor[2, 5, 11], torch.tensor(NOISE[5, 11, 2] / 255, dtype=torch.float32))
     assert resize_to_square(Image.fromarray(NOISE), 7).size == (7, 7)
@@ -97,12 +101,12 @@ def test_other_images_of_the_same_names_are_decoded_anew(pictures: ImageFiles, t
 def test_a_note_without_its_file_is_not_believed(
     pictures: ImageFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stopped(*_: object) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(features_module, "load_pretrained", torch.nn.Identity)
     monkeypatch.setattr(features_module, "hash_weights", lambda: "stub")
-    monkeypatch.setattr(ImageFiles, "load_pixels", stopped)
+    monkeypatch.setattr(ImageFiles, "load_pixels", interrupt)
     name = features_module.compute_cache_key(pictures, ["0.png"], 32)
     (tmp_path / f"{name}.json").write_text('{"done": 1}')
     for _ in range(2):  # the second finds the empty file that the first has left
@@ -122,7 +126,7 @@ def test_features_go_on_where_they_were_stopped(
     seen: list[str] = []
     original = ImageFiles.load_pixels
 
-    def watched(self: ImageFiles, name: str, pixels: int) -> torch.Tensor:
+    def interrupt_fourth(self: ImageFiles, name: str, pixels: int) -> torch.Tensor:
         if len(seen) == 3:
             seen.append("stop")
             raise KeyboardInterrupt
@@ -132,7 +136,7 @@ def test_features_go_on_where_they_were_stopped(
     monkeypatch.setattr(features_module, "load_pretrained", Stub)
     monkeypatch.setattr(features_module, "hash_weights", lambda: "stub")
     monkeypatch.setattr(features_module, "BATCH_SIZE", 2)
-    monkeypatch.setattr(ImageFiles, "load_pixels", watched)
+    monkeypatch.setattr(ImageFiles, "load_pixels", interrupt_fourth)
     names = [f"{number}.png" for number in range(5)]
     with pytest.raises(KeyboardInterrupt):
         compute_grids(pictures, names, 32, cache=tmp_path)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 import pytest
 import torch
-from walking import check_exact_resume, flags, walk
+from walking import check_exact_resume, to_flags, walk
 
 from regard.errors import InputError
 from regard.tasks.data.batches import PaddedRows
@@ -51,7 +51,7 @@ def test_facts_are_found_and_a_cut_off_run_ends_with_the_same_bits(regard: Regar
 
 
 def test_chinese_is_read_by_character(regard: Regard) -> None:
-    done = regard("train", "reading", "facts-zh", "--folder", "run", *flags(BRIEF | {"words": "jieba"}))
+    done = regard("train", "reading", "facts-zh", "--folder", "run", *to_flags(BRIEF | {"words": "jieba"}))
     assert done.code == 0, done.errors
     assert "hardly" not in done.output
     Path("passage.txt").write_text("没有人知道原因。王家华住在北京。李文伟的工作是法官。")
@@ -61,7 +61,7 @@ def test_chinese_is_read_by_character(regard: Regard) -> None:
 
 
 def test_what_cannot_be_asked_is_one_sentence(regard: Regard) -> None:
-    assert regard("train", "reading", "--folder", "run", *flags(BRIEF)).code == 0
+    assert regard("train", "reading", "--folder", "run", *to_flags(BRIEF)).code == 0
     Path("passage.txt").write_text("Emma lives in Cairo.")
     Path("blank.txt").write_text(" \n")
     Path("latin.txt").write_bytes("Zürich".encode("latin1"))
@@ -89,13 +89,15 @@ def test_what_cannot_be_asked_is_one_sentence(regard: Regard) -> None:
 
 
 def test_without_attention_it_is_trained_and_has_nothing_to_show(regard: Regard) -> None:
-    assert regard("train", "reading", "--preset", "no-attention", "--folder", "run", *flags(BRIEF)).code == 0
+    assert regard("train", "reading", "--preset", "no-attention", "--folder", "run", *to_flags(BRIEF)).code == 0
     done = regard("show", "run", "--output", "map.png")
     assert done.code == 2
     assert "show: got a reader without attention, expected one that looks at its question; fix: " in done.errors
 
 
-def article(name: str, answers: list[dict[str, object]], *, context: str = "The cat sat on a mat.") -> dict[str, Any]:
+def make_article(
+    name: str, answers: list[dict[str, object]], *, context: str = "The cat sat on a mat."
+) -> dict[str, Any]:
     entry = {"id": name, "question": "Where did the cat sit?", "answers": answers}
     return {"title": name, "paragraphs": [{"context": context, "qas": [entry]}]}
 
@@ -109,7 +111,7 @@ def write(path: Path, *articles: dict[str, Any]) -> Path:
 
 
 def test_articles_are_cut_apart(tmp_path: Path) -> None:
-    path = write(tmp_path / "some.json.gz", *(article(str(number), [MAT]) for number in range(9)))
+    path = write(tmp_path / "some.json.gz", *(make_article(str(number), [MAT]) for number in range(9)))
     found = read_squad(path, validation=2, test=3)
     names = [{one.name for one in part} for part in (found.train, found.validation, found.tests["test"])]
     assert list(map(len, names)) == [4, 2, 3]
@@ -117,18 +119,18 @@ def test_articles_are_cut_apart(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_the_authors_files_keeps_their_split(tmp_path: Path) -> None:
-    write(tmp_path / "train-v1.1.json", *(article(f"t{number}", [MAT]) for number in range(5)))
-    write(tmp_path / "dev-v1.1.json", article("d", [MAT, MAT]))
+    write(tmp_path / "train-v1.1.json", *(make_article(f"t{number}", [MAT]) for number in range(5)))
+    write(tmp_path / "dev-v1.1.json", make_article("d", [MAT, MAT]))
     found = read_squad(tmp_path, validation=1, test=10)
     assert (len(found.train), len(found.validation)) == (4, 1)
     assert [one.name for one in found.tests["test"]] == ["d"]
 
 
 def test_another_file_is_measured_whole(regard: Regard) -> None:
-    own = write(Path("own.json"), *(article(str(number), [MAT]) for number in range(5)))
-    other = write(Path("other.json"), *(article(f"o{number}", [MAT]) for number in range(3)))
+    own = write(Path("own.json"), *(make_article(str(number), [MAT]) for number in range(5)))
+    other = write(Path("other.json"), *(make_article(f"o{number}", [MAT]) for number in range(3)))
     given = BRIEF | {"data.validation": 1, "data.test": 2, "stop.steps": 1}
-    assert regard("train", "reading", own, "--folder", "run", *flags(given)).code == 0
+    assert regard("train", "reading", own, "--folder", "run", *to_flags(given)).code == 0
     measured = {data: regard("evaluate", "run", *data, "--json").output for data in ((), (own,), (other,))}
     found = {data: {name: one["items"] for name, one in json.loads(text).items()} for data, text in measured.items()}
     assert found == {(): {"test": 2}, (own,): {"test": 2}, (other,): {"other.json": 3}}
@@ -136,8 +138,8 @@ def test_another_file_is_measured_whole(regard: Regard) -> None:
 
 def test_wrong_answers_are_left_out_and_counted(tmp_path: Path) -> None:
     early, nowhere = {"text": "a mat", "answer_start": 14}, {"text": "a mat", "answer_start": -1}
-    articles = [article(str(number), [MAT]) for number in range(9)]
-    path = write(tmp_path / "some.json", *articles, article("lost", [early]), article("kept", [nowhere, MAT]))
+    articles = [make_article(str(number), [MAT]) for number in range(9)]
+    path = write(tmp_path / "some.json", *articles, make_article("lost", [early]), make_article("kept", [nowhere, MAT]))
     found = read_squad(path, validation=1, test=1)
     assert "some.json: left out 2 of 12 answers, which are not where answer_start says" in found.notes
     assert "some.json: left out 1 of 11 questions, which have no answer in their passage" in found.notes
@@ -148,7 +150,9 @@ def test_wrong_answers_are_left_out_and_counted(tmp_path: Path) -> None:
 
 def test_a_file_that_is_mostly_wrong_is_refused(regard: Regard) -> None:
     wrong_place = {"text": "a mat", "answer_start": 14}
-    write(Path("bad.json"), article("a", [MAT]), *(article(str(number), [wrong_place]) for number in range(3)))
+    write(
+        Path("bad.json"), make_article("a", [MAT]), *(make_article(str(number), [wrong_place]) for number in range(3))
+    )
     done = regard("train", "reading", "bad.json", "--folder", "run")
     assert done.code == 2
     assert done.errors == (
@@ -159,17 +163,19 @@ def test_a_file_that_is_mostly_wrong_is_refused(regard: Regard) -> None:
 
 
 def test_questions_without_an_answer_are_left_out_and_counted(tmp_path: Path) -> None:
-    articles = [article(str(number), [MAT]) for number in range(4)]
-    path = write(tmp_path / "some.json", *articles, article("none", []))
+    articles = [make_article(str(number), [MAT]) for number in range(4)]
+    path = write(tmp_path / "some.json", *articles, make_article("none", []))
     found = read_squad(path, validation=1, test=1)
     assert "some.json: left out 1 of 5 questions, which have no answer in their passage" in found.notes
     with pytest.raises(InputError, match=r"all\.json: got no question with an answer, expected some, as in SQuAD"):
-        read_squad(write(tmp_path / "all.json", article("none", [])), validation=1, test=1)
+        read_squad(write(tmp_path / "all.json", make_article("none", [])), validation=1, test=1)
 
 
 def test_a_bare_list_of_articles_is_read_and_few_are_cut_by_passage(tmp_path: Path) -> None:
     paragraphs = [
-        part for n in range(24) for part in article(str(n), [MAT], context=f"The cat sat on a mat. {n}")["paragraphs"]
+        part
+        for n in range(24)
+        for part in make_article(str(n), [MAT], context=f"The cat sat on a mat. {n}")["paragraphs"]
     ]
     (tmp_path / "list.json").write_text(json.dumps([{"paragraphs": paragraphs}, {"paragraphs": [3]}]))
     found = read_squad(tmp_path / "list.json", validation=None, test=None)
@@ -273,14 +279,14 @@ def test_vectors_of_others_come_as_text_or_arrays(tmp_path: Path) -> None:
 
 
 def test_vectors_of_others_stay_as_they_are(regard: Regard) -> None:
-    write(Path("some.json"), *(article(str(number), [MAT]) for number in range(4)))
+    write(Path("some.json"), *(make_article(str(number), [MAT]) for number in range(4)))
     Path("vectors.txt").write_text("cat 1 2 3\nmat 4 5 6.5\nother 7 8 9\n")
     given = {"data.vectors": Path("vectors.txt").resolve(), "data.validation": 1, "data.test": 1, "stop.steps": 3}
-    refused = regard("train", "reading", "some.json", "--folder", "run", *flags(given))
+    refused = regard("train", "reading", "some.json", "--folder", "run", *to_flags(given))
     assert refused.errors == (
         "regard: reader.width: got 100, expected 3, that of the vectors; fix: set reader.width to 3\n"
     )
-    done = regard("train", "reading", "some.json", "--folder", "run", *flags(given | {"reader.width": 3}))
+    done = regard("train", "reading", "some.json", "--folder", "run", *to_flags(given | {"reader.width": 3}))
     assert done.code == 0, done.errors
     from safetensors.torch import load_file
 
@@ -291,11 +297,11 @@ def test_vectors_of_others_stay_as_they_are(regard: Regard) -> None:
 
 
 def test_vectors_of_others_are_there_in_a_run_that_was_cut_off_before_its_first_checkpoint(regard: Regard) -> None:
-    write(Path("some.json"), *(article(str(number), [MAT]) for number in range(4)))
+    write(Path("some.json"), *(make_article(str(number), [MAT]) for number in range(4)))
     Path("vectors.txt").write_text("cat 1 2 3\nmat 4 5 6.5\n")
     given = {"data.vectors": Path("vectors.txt").resolve(), "data.validation": 1, "data.test": 1, "reader.width": 3}
     more = {"stop.steps": 2, "every.log": 1, "every.evaluate": 2}
-    assert regard("train", "reading", "some.json", "--folder", "run", *flags(given | more)).code == 0
+    assert regard("train", "reading", "some.json", "--folder", "run", *to_flags(given | more)).code == 0
     check_exact_resume(Path("run"), cut_at=1)
     Path("vectors.txt").write_text("cat 1 2 3\n")
     for checkpoint in Path("run/checkpoints").iterdir():

@@ -11,7 +11,7 @@ from regard.tasks.speech.features import RANGE, SpectrogramConfig, log_mel, resa
 SMALL = SpectrogramConfig(rate=1000, filters=5, window=11.0, hop=7.0)
 
 
-def by_definition(samples: list[float], features: SpectrogramConfig) -> list[list[float]]:
+def compute_by_definition(samples: list[float], features: SpectrogramConfig) -> list[list[float]]:
     """Frame by frame, bin by bin, band by band, in plain Python."""
     wide, points, step, rate = features.window_size, features.fft_size, features.hop_size, features.rate
     window = [0.5 - 0.5 * math.cos(2 * math.pi * n / wide) for n in range(wide)]
@@ -39,7 +39,7 @@ def test_it_is_the_definition() -> None:
     # An even window lies as stft lays it: the middle of the window on the middle of the frame.
     features = SpectrogramConfig(rate=1000, filters=5, window=12.0, hop=7.0)
     samples = torch.randn(60, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-    table = torch.tensor(by_definition(samples.tolist(), features), dtype=torch.float64)
+    table = torch.tensor(compute_by_definition(samples.tolist(), features), dtype=torch.float64)
     expected = (table - table.mean()) / table.std(correction=0)
     assert torch.allclose(log_mel(samples, features), expected, atol=1e-5)
 
@@ -58,12 +58,12 @@ def test_the_number_of_frames_is_known_before(count: int) -> None:
 def test_another_rate_is_the_same_sound(rate: int, wanted: int) -> None:
     seconds = 0.5
 
-    def hum(at: int) -> torch.Tensor:
+    def make_hum(at: int) -> torch.Tensor:
         times = torch.arange(round(seconds * at), dtype=torch.float64) / at
         fade = torch.sin(math.pi * times / seconds) ** 2
         return fade * (torch.sin(2 * math.pi * 440 * times) + 0.3 * torch.sin(2 * math.pi * 1234 * times))
 
-    assert torch.allclose(resample(hum(rate), rate, wanted), hum(wanted), atol=2e-3)
+    assert torch.allclose(resample(make_hum(rate), rate, wanted), make_hum(wanted), atol=2e-3)
 
 
 def test_what_the_new_rate_cannot_hold_is_left_out() -> None:

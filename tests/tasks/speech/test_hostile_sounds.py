@@ -21,7 +21,9 @@ from regard.tasks.speech.sound import decode_sound, read_sound
 RATE = 8000
 
 
-def wav(rate: int = RATE, channels: int = 1, bits: int = 16, claimed: int | None = None, data: bytes = b"") -> bytes:
+def make_wav(
+    rate: int = RATE, channels: int = 1, bits: int = 16, claimed: int | None = None, data: bytes = b""
+) -> bytes:
     """A wav file with a header of one's choice."""
     data = data or (np.sin(np.arange(50)) * 9000).astype("<i2").tobytes()
     align = channels * bits // 8
@@ -31,7 +33,7 @@ def wav(rate: int = RATE, channels: int = 1, bits: int = 16, claimed: int | None
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
-def written(kind: str, **more: object) -> bytes:
+def write_sound(kind: str, **more: object) -> bytes:
     file = io.BytesIO()
     soundfile.write(file, np.sin(np.arange(9000) / 9) / 2, RATE, format=kind, **more)
     return file.getvalue()
@@ -42,7 +44,7 @@ def test_a_rate_that_nobody_records_at_is_refused_before_any_work(rate: int) -> 
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match=rf"sound: got a of {rate:,} samples a second, expected 1 to 192,000; fix"):
-            decode_sound(io.BytesIO(wav(rate)), "a", RATE)
+            decode_sound(io.BytesIO(make_wav(rate)), "a", RATE)
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()
@@ -50,8 +52,8 @@ def test_a_rate_that_nobody_records_at_is_refused_before_any_work(rate: int) -> 
 
 def test_channels_and_samples_are_counted_before_any_work() -> None:
     with pytest.raises(InputError, match="sound: got a of 33 channels, expected 1 to 32; fix: keep one channel"):
-        decode_sound(io.BytesIO(wav(channels=33, data=bytes(6600))), "a", RATE)
-    long = written("FLAC")
+        decode_sound(io.BytesIO(make_wav(channels=33, data=bytes(6600))), "a", RATE)
+    long = write_sound("FLAC")
     with pytest.raises(InputError, match=r"sound: got a of 1 seconds, expected at most 1; fix: cut it into sentences"):
         decode_sound(io.BytesIO(long), "a", RATE, longest=0.9)
 
@@ -59,13 +61,13 @@ def test_channels_and_samples_are_counted_before_any_work() -> None:
 @pytest.mark.parametrize("rate", [7999, 191_999, 11_025, 1, 3])
 def test_no_rate_takes_more_memory_than_its_samples(rate: int) -> None:
     """Rates without a common divisor are converted too; the padding is at most one second."""
-    sound = decode_sound(io.BytesIO(wav(rate)), "a", RATE, longest=60.0)
+    sound = decode_sound(io.BytesIO(make_wav(rate)), "a", RATE, longest=60.0)
     assert abs(len(sound.samples) - 50 * RATE / rate) <= 1
 
 
 @pytest.mark.parametrize("kind", ["AIFF", "AU", "CAF", "W64", "NIST", "SVX", "IRCAM"])
 def test_formats_that_nobody_asked_for_are_not_opened(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    content = written(kind)
+    content = write_sound(kind)
     monkeypatch.setattr(soundfile, "SoundFile", None)
     with pytest.raises(InputError, match=r"sound: got a \(Format not recognised\), expected a sound file: wav, flac"):
         decode_sound(io.BytesIO(content), "a", RATE)
@@ -73,12 +75,12 @@ def test_formats_that_nobody_asked_for_are_not_opened(kind: str, monkeypatch: py
 
 @pytest.mark.parametrize(("kind", "more"), [("WAV", {}), ("FLAC", {}), ("OGG", {}), ("MP3", {}), ("RF64", {})])
 def test_formats_that_are_meant_are_opened(kind: str, more: dict[str, object]) -> None:
-    assert len(decode_sound(io.BytesIO(written(kind, **more)), "a", RATE).samples) >= 9000
+    assert len(decode_sound(io.BytesIO(write_sound(kind, **more)), "a", RATE).samples) >= 9000
 
 
 @pytest.mark.parametrize("kind", ["WAV", "FLAC", "OGG", "MP3"])
 def test_a_file_that_is_cut_short_is_decoded_or_refused(kind: str) -> None:
-    content = written(kind)
+    content = write_sound(kind)
     for cut in range(0, len(content), max(1, len(content) // 23)):
         try:
             decode_sound(io.BytesIO(content[:cut]), "a", RATE)
@@ -113,12 +115,12 @@ def test_converting_takes_memory_of_blocks() -> None:
     sizes: list[int] = []
     stretched = features.stretch
 
-    def noticed(samples: torch.Tensor, before: int, after: int) -> torch.Tensor:
+    def note_size(samples: torch.Tensor, before: int, after: int) -> torch.Tensor:
         sizes.append(before)
         return stretched(samples, before, after)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features, "stretch", noticed)
+        patch.setattr(features, "stretch", note_size)
         resample(torch.ones(3 * features.BLOCK), 16000, 8000)
     assert len(sizes) == 3
     assert max(sizes) <= features.BLOCK + 2 * features.MARGIN + 2

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
-from walking import flags, walk
+from walking import to_flags, walk
 
 from regard.errors import InputError
 from regard.tasks import import_task
@@ -46,7 +46,7 @@ TINY = {
 RATE = 8000
 
 
-def hum(pitch: float, seconds: float = 0.3, rate: int = RATE) -> np.ndarray:
+def make_hum(pitch: float, seconds: float = 0.3, rate: int = RATE) -> np.ndarray:
     times = np.arange(round(seconds * rate)) / rate
     return (0.4 * np.sin(2 * math.pi * pitch * times)).astype(np.float32)
 
@@ -55,7 +55,7 @@ def test_tones_are_heard_and_a_cut_off_run_ends_with_the_same_bits(regard: Regar
     report = walk(regard, "speech", fields=TINY, cut_at=58)["test"]
     assert report["error"] < 25
     assert report["items"] == 40
-    soundfile.write("other.wav", np.stack([hum(300, 0.5, 22050), hum(300, 0.5, 22050)], axis=1), 22050)
+    soundfile.write("other.wav", np.stack([make_hum(300, 0.5, 22050), make_hum(300, 0.5, 22050)], axis=1), 22050)
     done = regard("transcribe", "other.wav", "--run", "run", "--show", "heard.png")
     assert done.code == 0, done.errors
     assert "note: other.wav: 2 channels, averaged\n" in done.output
@@ -63,14 +63,14 @@ def test_tones_are_heard_and_a_cut_off_run_ends_with_the_same_bits(regard: Regar
     assert Path("heard.png").read_bytes().startswith(b"\x89PNG")
 
 
-def brief(regard: Regard, preset: str) -> Any:
+def train_briefly(regard: Regard, preset: str) -> Any:
     fields = TINY | {"stop.steps": 2, "every.evaluate": 2, "data.size": 20, "held-out": 3}
-    return regard("train", "speech", "--preset", preset, "--folder", preset, *flags(fields))
+    return regard("train", "speech", "--preset", preset, "--folder", preset, *to_flags(fields))
 
 
 @pytest.mark.parametrize("preset", ["plain", "monotonic", "no-attention"])
 def test_every_preset_is_trained_and_asked(regard: Regard, preset: str) -> None:
-    assert brief(regard, preset).code == 0
+    assert train_briefly(regard, preset).code == 0
     shown = regard("show", preset, "--output", "map.svg")
     if preset == "no-attention":
         assert shown.code == 2
@@ -80,12 +80,12 @@ def test_every_preset_is_trained_and_asked(regard: Regard, preset: str) -> None:
 
 
 def test_what_cannot_be_heard_is_one_sentence(regard: Regard) -> None:
-    assert brief(regard, "location").code == 0
+    assert train_briefly(regard, "location").code == 0
     Path("text.wav").write_text("this is no sound")
     soundfile.write("empty.wav", np.zeros(0, np.float32), RATE)
     soundfile.write("silent.wav", np.zeros(4000, np.float32), RATE)
     soundfile.write("nan.wav", np.full(4000, np.nan, np.float32), RATE, subtype="FLOAT")
-    soundfile.write("long.wav", hum(300, 61), RATE)
+    soundfile.write("long.wav", make_hum(300, 61), RATE)
     expected = {
         "text.wav": "sound: got text.wav (Format not recognised), expected a sound file: wav, flac, ogg or mp3; fix: ",
         "empty.wav": "sound: got empty.wav without a sample, expected some sound; fix: record it again",
@@ -132,14 +132,14 @@ def test_the_header_says_what_is_too_much_before_it_is_read(tmp_path: Path) -> N
         read_sound(tmp_path / "wide.wav", RATE)
 
 
-def folder_of(place: Path, count: int) -> None:
+def write_folder(place: Path, count: int) -> None:
     place.mkdir()
     for number in range(count):
-        soundfile.write(place / f"{number}.wav", hum(400 if number % 2 else 900), RATE)
+        soundfile.write(place / f"{number}.wav", make_hum(400 if number % 2 else 900), RATE)
 
 
 def test_a_folder_has_its_texts_in_a_table_or_beside(tmp_path: Path) -> None:
-    folder_of(tmp_path / "a", 11)
+    write_folder(tmp_path / "a", 11)
     (tmp_path / "a" / "transcripts.tsv").write_text("".join(f"{n}.wav\tsays {n}\n" for n in range(10)))
     (tmp_path / "a" / "10.txt").write_text("says\n10\n")
     sounds = read_folder(tmp_path / "a", RATE)
@@ -155,7 +155,7 @@ def test_a_folder_has_its_texts_in_a_table_or_beside(tmp_path: Path) -> None:
 
 def test_all_of_another_folder_is_evaluated(tmp_path: Path) -> None:
     for name in ("own", "other"):
-        folder_of(tmp_path / name, 12)
+        write_folder(tmp_path / name, 12)
         for number in range(12):
             (tmp_path / name / f"{number}.txt").write_text(str(number))
     config = import_task("speech").configure(None, (str(tmp_path / "own"),), {})
@@ -170,7 +170,7 @@ def test_all_of_another_folder_is_evaluated(tmp_path: Path) -> None:
 
 def test_a_folder_may_say_what_is_held_out(tmp_path: Path) -> None:
     for split in ("train", "dev", "test"):
-        folder_of(tmp_path / split, 2)
+        write_folder(tmp_path / split, 2)
         (tmp_path / split / "metadata.csv").write_text(f"0|{split}\n1|{split}\n")
         for number in range(2):
             (tmp_path / split / f"{number}.wav").rename(tmp_path / split / f"{split}{number}.wav")
@@ -181,7 +181,7 @@ def test_a_folder_may_say_what_is_held_out(tmp_path: Path) -> None:
 
 
 def test_missing_transcripts_are_named(regard: Regard, tmp_path: Path) -> None:
-    folder_of(tmp_path / "a", 5)
+    write_folder(tmp_path / "a", 5)
     (tmp_path / "a" / "transcripts.tsv").write_text("0.wav\tzero\n")
     done = regard("train", "speech", "a", "--folder", "run")
     assert done.code == 2
@@ -192,7 +192,7 @@ def test_missing_transcripts_are_named(regard: Regard, tmp_path: Path) -> None:
     assert not Path("run").exists()
 
 
-def recordings() -> list[DigitRecording]:
+def make_recordings() -> list[DigitRecording]:
     """So made that a recording says in its samples which one it is."""
     return [
         DigitRecording(str(digit), speaker, take, torch.full((50,), 1.0 + digit + 10 * take + 1000 * place))
@@ -202,12 +202,12 @@ def recordings() -> list[DigitRecording]:
     ]
 
 
-def digits(left_out: str = "") -> SpokenDigits:
-    return SpokenDigits(recordings(), rate=100, join=3, left_out=left_out, seed=1)
+def make_digits(left_out: str = "") -> SpokenDigits:
+    return SpokenDigits(make_recordings(), rate=100, join=3, left_out=left_out, seed=1)
 
 
 def test_no_recording_is_in_two_splits() -> None:
-    data = digits()
+    data = make_digits()
     parts = [data.training_recordings, data.validation_recordings, data.test_recordings]
     assert [len(part) for part in parts] == [40, 60, 100]
     names = [{one[:3] for one in part} for part in parts]
@@ -216,19 +216,19 @@ def test_no_recording_is_in_two_splits() -> None:
 
 
 def test_a_row_has_one_speaker_and_each_recording_once() -> None:
-    rows = list(digits().draw_rows(digits().test_recordings, Random(1)))
+    rows = list(make_digits().draw_rows(make_digits().test_recordings, Random(1)))
     assert sum(len(row.text) for row in rows) == 100
     assert all(1 <= len(row.text) <= 3 for row in rows)
     assert len("".join(row.text for row in rows if row.name.startswith("ann"))) == 50
 
 
 def test_a_speaker_that_is_left_out_is_never_heard() -> None:
-    data = digits("bob")
+    data = make_digits("bob")
     assert {one.speaker for one in (*data.training_recordings, *data.validation_recordings)} == {"ann"}
     assert len(data.test_recordings) == 100
     assert {one.speaker for one in data.test_recordings} == {"bob"}
     with pytest.raises(InputError, match="left_out: got eve, expected one of ann, bob; fix: write --left-out ann"):
-        digits("eve")
+        make_digits("eve")
 
 
 def test_epochs_differ_and_repeat() -> None:

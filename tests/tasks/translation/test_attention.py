@@ -19,7 +19,7 @@ from tests.models.small_models import CONFIGS, V, W
 SENTENCE = "a b c d e"
 
 
-def translator(name: str) -> Translator:
+def build_translator(name: str) -> Translator:
     """A small translator with weights of chance."""
     torch.manual_seed(3)
     config = replace(build_preset(), model=CONFIGS[name])
@@ -31,7 +31,7 @@ def translator(name: str) -> Translator:
 
 @pytest.mark.parametrize("name", sorted(set(CONFIGS) - {"plain"}))
 def test_the_last_look_at_the_source_is_the_searchs_own(name: str, as_installed: None) -> None:
-    own = translator(name)
+    own = build_translator(name)
     one = own.translate([SENTENCE], TranslationSearchOptions(2, 2), attention=True)[0]
     for said in one.best:
         recording = record_translation(own, one.ids, said.ids)
@@ -43,7 +43,7 @@ def test_the_last_look_at_the_source_is_the_searchs_own(name: str, as_installed:
 
 
 def test_a_transformer_shows_every_layer_with_its_own_tokens(as_installed: None) -> None:
-    own = translator("transformer")
+    own = build_translator("transformer")
     one = own.translate([SENTENCE], TranslationSearchOptions(1), attention=True)[0]
     recording = record_translation(own, one.ids, one.best[0].ids)
     assert list(recording) == [
@@ -62,7 +62,7 @@ def test_a_transformer_shows_every_layer_with_its_own_tokens(as_installed: None)
 
 
 def test_a_report_of_a_beam_is_small(as_installed: None, tmp_path: Path) -> None:
-    own = translator("transformer")
+    own = build_translator("transformer")
     one = own.translate([SENTENCE], TranslationSearchOptions(5, 5), attention=True)[0]
     chapters = [Chapter(said.text, record_translation(own, one.ids, said.ids), said.score) for said in one.best]
     data = build_contents(chapters, SENTENCE)
@@ -73,4 +73,4 @@ def test_a_report_of_a_beam_is_small(as_installed: None, tmp_path: Path) -> None
 
 def test_a_model_without_attention_is_refused(as_installed: None) -> None:
     with pytest.raises(InputError, match=r"^show: got a model without attention"):
-        record_translation(translator("plain"), [4, 5, 3], [4])
+        record_translation(build_translator("plain"), [4, 5, 3], [4])
