@@ -97,7 +97,7 @@ def test_the_python_of_a_readme_runs(name: str, tmp_path: Path, monkeypatch: pyt
     assert blocks
     for block in blocks:
         exec(compile(block, name, "exec"), namespace)
-    assert (tmp_path / "looked.regard").is_file()
+    assert (tmp_path / "attention.regard").is_file()
 
 
 @pytest.mark.parametrize("name", PAGES)

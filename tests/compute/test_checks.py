@@ -327,7 +327,7 @@ def test_a_number_for_the_whole_score_may_have_another_dtype() -> None:
 @pytest.mark.parametrize("backend", ["eager", "sdpa", "local", "stream"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_settings_of_another_dtype_do_not_change_that_of_the_output(backend: str, dtype: torch.dtype) -> None:
-    """A temperature for each head is a tensor, and .to() of a model does not move those that are no parameters."""
+    """A temperature for each head is a tensor, and .to() of a model does not move those that are not parameters."""
     query = torch.randn(B, H, L, D, dtype=dtype)
     heads = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64)
     for options in ({"normalizer": Softmax(heads)}, {"score": Gaussian(heads)}, {"score": Cosine(heads)}):

@@ -225,8 +225,8 @@ NAMED = 'fix: use backend="auto", which finds one that can'
 REFUSED: list[tuple[BackendName, Parts, CallFacts, str]] = [
     ("sdpa", parts(score=Additive(11)), FACTS, "the score has no dot form"),
     ("local", parts(score=Laplacian()), FACTS, "the score has no dot form"),
-    ("sdpa", parts(normalizer=Sigmoid()), FACTS, "the normalizer is no softmax"),
-    ("sdpa", parts(normalizer=Monotonic()), FACTS, "the normalizer is no softmax"),
+    ("sdpa", parts(normalizer=Sigmoid()), FACTS, "the normalizer is not a softmax"),
+    ("sdpa", parts(normalizer=Monotonic()), FACTS, "the normalizer is not a softmax"),
     ("sdpa", parts(bias=Relative(3)), FACTS._replace(grad=True), "a fused kernel gives no gradient to a dense bias"),
     ("sdpa", parts(aggregate=Argmax()), FACTS, "a hard aggregate needs the weights themselves"),
     ("local", parts(), FACTS._replace(dropout=True), "dropout on weights needs the weights themselves"),

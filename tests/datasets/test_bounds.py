@@ -43,7 +43,7 @@ def test_a_file_within_its_bound_passes(tmp_path: Path) -> None:
     check_file("thing", tmp_path / "a", 5)
     with pytest.raises(InputError, match=r"thing: got b of 5 bytes, expected at most 4; fix: use a smaller one"):
         check_file("thing", tmp_path / "a", 4, "b")
-    with pytest.raises(InputError, match=r"thing: got .*, which is no plain file, expected a file; fix: copy"):
+    with pytest.raises(InputError, match=r"thing: got .*, which is not a plain file, expected a file; fix: copy"):
         check_file("thing", tmp_path, 5)
 
 

@@ -81,12 +81,12 @@ def test_an_image_is_described_and_each_word_shows_where_it_was_seen(
     hand_over(page, files / "red.png")
     expect(page.locator("nav [aria-current]")).to_have_text("Ask")
     page.wait_for_selector(".regard-frame >> nth=0")
-    words = page.inner_text(".said").split()
+    words = page.inner_text(".answer-text").split()
     expect(page.locator(".regard-frame bdi")).to_have_text(words)
-    expect(page.locator(".part-said button")).to_have_text(words)
+    expect(page.locator(".part-queries button")).to_have_text(words)
     before = read_canvas(page, ".part-beside > .regard-overlay >> nth=1")
     page.click(".regard-frame >> nth=1")
-    page.wait_for_selector(f".looked:has-text('Where “{words[1]}” looks')")
+    page.wait_for_selector(f".where:has-text('Where “{words[1]}” looks')")
     expect(page.locator(".regard-frame").nth(1)).to_have_attribute("aria-pressed", "true")
     page.wait_for_function(REDRAWN, arg=[".part-beside > .regard-overlay:not(.regard-original)", before])
     page.click("button:has-text('中文')")
@@ -104,8 +104,8 @@ def test_a_sound_that_is_dropped_is_written_down(open_visit: Callable[..., Any],
     settle(page)
     page.wait_for_selector(".part-beside .regard-spectrogram")
     before = read_canvas(page, ".regard-spectrogram")
-    page.click(".part-said button >> nth=0")
-    page.wait_for_selector(".looked:has-text('Where')")
+    page.click(".part-queries button >> nth=0")
+    page.wait_for_selector(".where:has-text('Where')")
     page.wait_for_function(REDRAWN, arg=[".regard-spectrogram", before])
     page.wait_for_selector("canvas.regard-heatmap-canvas[aria-label*='heat map']")
     page.select_option("label:has-text('Run') select", value="scenes")
@@ -146,7 +146,7 @@ def test_what_is_no_image_is_one_sentence_and_the_page_goes_on(open_visit: Calla
     page = one.open()
     one.excuse("400", times=2)  # the refusal itself, by the server and by the console
     hand_over(page, files / "text.png")
-    page.wait_for_selector(".trouble:has-text('which is no image'):has-text('fix:')")
+    page.wait_for_selector(".trouble:has-text('which is not an image'):has-text('fix:')")
     hand_over(page, files / "red.png")
     page.wait_for_selector(".regard-frame >> nth=0")
 
@@ -162,10 +162,10 @@ def test_the_page_is_busy_until_the_newest_question_is_answered(open_visit: Call
         held[True].continue_()
     page.wait_for_function("() => new Promise(requestAnimationFrame)")
     expect(form).to_have_attribute("aria-busy", "true")
-    expect(page.locator(".said")).to_have_count(0)
+    expect(page.locator(".answer-text")).to_have_count(0)
     held[False].continue_()
     expect(form).to_have_attribute("aria-busy", "false")
-    expect(page.locator(".said")).to_be_visible()
+    expect(page.locator(".answer-text")).to_be_visible()
 
 
 def test_words_are_text_whatever_they_say(open_visit: Callable[..., Any], files: Path) -> None:
@@ -173,7 +173,7 @@ def test_words_are_text_whatever_they_say(open_visit: Callable[..., Any], files:
     hand_over(page, files / "red.png")
     page.wait_for_selector(".regard-frame >> nth=0")
     expect(page.locator(".regard-frame bdi").nth(0)).to_have_text(re.compile("^" + re.escape(MARKUP)))
-    expect(page.locator(".said")).to_contain_text(MARKUP)
+    expect(page.locator(".answer-text")).to_contain_text(MARKUP)
     assert page.locator("main img").count() == 0
 
 

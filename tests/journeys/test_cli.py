@@ -153,10 +153,10 @@ def test_what_cannot_be_is_one_sentence_and_exit_code_2(
     with pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == 2
-    said = capsys.readouterr().err
-    assert sentence in said
-    assert said.startswith("regard: ")
-    assert said.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert sentence in errors
+    assert errors.startswith("regard: ")
+    assert errors.count("\n") == 1
 
 
 @pytest.mark.parametrize(("arguments", "sentence"), [SENTENCES[0], (("lst",), "fix: write regard list")])

@@ -195,11 +195,11 @@ def test_words_that_are_no_text_are_one_sentence(regard: Regard, run: Path) -> N
     for command in (("predict", run, "caf\udce9"), ("show", run, "caf\udce9")):
         done = regard(*command)
         assert done.code == 2
-        assert "half a character (U+DCE9) at place 4, expected UTF-8 text; fix: type it" in done.errors
+        assert "half a character (U+DCE9) at position 4, expected UTF-8 text; fix: type it" in done.errors
 
 
 def list_odd_files(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Files that are no text, and what is said of each."""
+    """Files that are not text, and the message for each."""
     os.mkfifo(folder / "pipe")
     yield folder / "pipe", "pipe, which is a pipe or a device, expected a file; fix: write its content to a file first"
     yield Path("/dev/zero"), "/dev/zero, which is a pipe or a device, expected a file; fix: write its content"

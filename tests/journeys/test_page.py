@@ -62,9 +62,9 @@ def build_long_map() -> FactoredMap:
 
 def read_translation(page: Any) -> str:
     """The translation, when it is complete."""
-    page.wait_for_selector(".hypothesis[aria-pressed=true], .said")
+    page.wait_for_selector(".hypothesis[aria-pressed=true], .answer-text")
     settle(page)
-    text: str = page.inner_text(".said")
+    text: str = page.inner_text(".answer-text")
     return text
 
 
@@ -144,13 +144,13 @@ def test_a_cell_says_what_made_its_number(open_visit: Callable[..., Any]) -> Non
 def test_click_a_token_to_see_where_it_looked(open_visit: Callable[..., Any]) -> None:
     page = open_visit().open(ASK)
     page.wait_for_selector(".regard-grid button")
-    page.click(".part-said button >> nth=0")
-    page.wait_for_selector(".looked:has-text('Where')")
+    page.click(".part-queries button >> nth=0")
+    page.wait_for_selector(".where:has-text('Where')")
     settle(page)
-    weights = [float(page.get_attribute(f".part-read button >> nth={n}", "title")) for n in range(4)]
+    weights = [float(page.get_attribute(f".part-keys button >> nth={n}", "title")) for n in range(4)]
     assert sum(weights) == pytest.approx(1, abs=1e-4)
-    page.click(".part-read button >> nth=1")
-    page.wait_for_selector(".looked:has-text('What looks at')")
+    page.click(".part-keys button >> nth=1")
+    page.wait_for_selector(".where:has-text('What looks at')")
     settle(page)
     box = page.locator(".attention canvas.regard-heatmap-canvas").bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.12, box["y"] + box["height"] * 0.6)
@@ -167,12 +167,12 @@ def test_the_tree_leads_to_each_hypothesis(open_visit: Callable[..., Any]) -> No
     texts = page.locator(".hypothesis bdi").all_inner_texts()
     assert len(set(texts)) == len(texts) == 5
     page.click(".hypothesis >> nth=2")
-    page.wait_for_function("text => document.querySelector('.said').textContent === text", arg=texts[2])
+    page.wait_for_function("text => document.querySelector('.answer-text').textContent === text", arg=texts[2])
     expect(page.locator(".tree .node.last")).to_have_attribute("aria-label", re.compile("^end of a hypothesis, score"))
     page.locator(".tree .node:not(.ended):not(.chosen)").first.dispatch_event("click")
-    page.wait_for_function("() => document.querySelector('.said').textContent.endsWith('…')")
+    page.wait_for_function("() => document.querySelector('.answer-text').textContent.endsWith('…')")
     page.locator(".tree .node.ended.best").dispatch_event("click")
-    page.wait_for_function("text => document.querySelector('.said').textContent === text", arg=texts[0])
+    page.wait_for_function("text => document.querySelector('.answer-text').textContent === text", arg=texts[0])
 
 
 def test_two_runs_and_their_difference(open_visit: Callable[..., Any]) -> None:
@@ -194,17 +194,17 @@ def test_two_runs_and_their_difference(open_visit: Callable[..., Any]) -> None:
 def test_mask_a_word_and_change_the_temperature(open_visit: Callable[..., Any]) -> None:
     page = open_visit().open(ASK)
     page.wait_for_selector(".regard-grid button")
-    page.click(".part-read button >> nth=1")
+    page.click(".part-keys button >> nth=1")
     page.click("button:has-text('Mask “▁two”')")
-    page.wait_for_selector(".part-read .masked")
+    page.wait_for_selector(".part-keys .masked")
     wait_for_address(page, "masked=1")
-    page.click(".part-said button >> nth=0")
-    page.wait_for_function("() => document.querySelectorAll('.part-read button')[1].title === '0'")
+    page.click(".part-queries button >> nth=0")
+    page.wait_for_function("() => document.querySelectorAll('.part-keys button')[1].title === '0'")
     page.click("summary:has-text('Options')")
     page.select_option("label:has-text('Masked words') select", value="input")
-    page.wait_for_selector(".part-read button:has-text('<unk>')")
+    page.wait_for_selector(".part-keys button:has-text('<unk>')")
     page.click("button:has-text('Unmask all')")
-    page.wait_for_selector(".part-read button:has-text('▁two')")
+    page.wait_for_selector(".part-keys button:has-text('▁two')")
     answers = set()
     page.fill("label:has-text('Temperature') input", "5")
     for seed in range(1, 60):
@@ -245,18 +245,18 @@ def test_a_link_restores_the_view(open_visit: Callable[..., Any]) -> None:
         first.click(".hypothesis >> nth=1")
     first.click(".regard-grid button[aria-label='decoder 0, head 1']")
     first.select_option("label:has-text('Colors') select", value="row")
-    first.click(".part-said button >> nth=0")
-    first.wait_for_selector(".looked:has-text('Where')")
+    first.click(".part-queries button >> nth=0")
+    first.wait_for_selector(".where:has-text('Where')")
     first.click("button[aria-label='Zoom in']")
     wait_for_address(first, "look=")
     settle(first)
     second = open_visit()
     address = first.evaluate("location.href")
     second.page.goto(address)
-    second.page.wait_for_selector(".looked:has-text('Where')")
+    second.page.wait_for_selector(".where:has-text('Where')")
     settle(second.page)
     shows(second.page, read_map_label(first))
-    expect(second.page.locator(".said")).to_have_text(first.inner_text(".said"))
+    expect(second.page.locator(".answer-text")).to_have_text(first.inner_text(".answer-text"))
     expect(second.page.locator("label:has-text('Colors') select")).to_have_value("row")
     second.page.wait_for_function("address => location.href === address", arg=address)
 
@@ -315,9 +315,9 @@ DRAGGED = """async () => {
 def test_labels_are_text_whatever_they_say(open_visit: Callable[..., Any]) -> None:
     page = open_visit().open("view=recording")
     page.click("button:has-text('hostile.safetensors')")
-    page.wait_for_selector(".part-said button")
+    page.wait_for_selector(".part-queries button")
     expected = ["<img␣src=x␣onerror=alert(1)>", "<script>alert(2)</script>"]
-    expect(page.locator(".part-said button")).to_have_text(expected)
+    expect(page.locator(".part-queries button")).to_have_text(expected)
     assert page.locator("main img, main script, main b").count() == 0
 
 
@@ -340,7 +340,7 @@ def test_chinese(open_visit: Callable[..., Any]) -> None:
     page.wait_for_selector(".regard-grid button")
     shows(page, "热图")
     for place, token in enumerate(["▁一", "▁二", "▁三"]):
-        expect(page.locator(".part-read button").nth(place)).to_have_text(token)
+        expect(page.locator(".part-keys button").nth(place)).to_have_text(token)
     page.click("button:has-text('English')")
     page.wait_for_selector("h2:has-text('Attention')")
     page.wait_for_selector(".regard-grid button")
@@ -384,12 +384,12 @@ def test_by_keyboard_alone(open_visit: Callable[..., Any]) -> None:
     page.keyboard.press("ArrowDown")
     page.wait_for_function("() => /: [\\d.e−]+$/.test(document.querySelector('.regard-readout').textContent)")
     page.keyboard.press("Enter")
-    page.wait_for_selector(".looked:has-text('Where')")
+    page.wait_for_selector(".where:has-text('Where')")
     assert {"Translate", "Zoom in", "Lines"} <= reached
     page.locator(".tree [tabindex='0']").focus()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
-    page.wait_for_function("() => document.querySelector('.said').textContent.endsWith('…')")
+    page.wait_for_function("() => document.querySelector('.answer-text').textContent.endsWith('…')")
 
 
 def test_everything_has_a_name(open_visit: Callable[..., Any]) -> None:
@@ -403,7 +403,7 @@ def test_everything_has_a_name(open_visit: Callable[..., Any]) -> None:
     )
     assert unnamed == []
     assert page.evaluate(SHIFTS) <= 0.02
-    expect(page.locator("[aria-live=polite] .said")).to_have_count(1)
+    expect(page.locator("[aria-live=polite] .answer-text")).to_have_count(1)
 
 
 # How much of the page has jumped, as browsers measure it.
@@ -419,8 +419,8 @@ def test_a_narrow_screen(open_visit: Callable[..., Any]) -> None:
     page.wait_for_selector(".regard-grid button")
     settle(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    page.tap(".part-said button >> nth=0")
-    page.wait_for_selector(".looked:has-text('Where')")
+    page.tap(".part-queries button >> nth=0")
+    page.wait_for_selector(".where:has-text('Where')")
     for view, content in (
         ("Recordings", "button:has-text('hostile.safetensors')"),
         ("Training", "svg.curves polyline"),

@@ -108,7 +108,7 @@ def test_hovering_tells_the_exact_weight(sentence: Page) -> None:
 def test_labels_are_text_whatever_they_say(sentence: Page) -> None:
     assert sentence.evaluate("() => window.hacked") is None
     assert sentence.locator("main img").count() == 0
-    expect(sentence.get_by_role("group", name="said: tokens").get_by_role("button").nth(1)).to_have_text(
+    expect(sentence.get_by_role("group", name="output: tokens").get_by_role("button").nth(1)).to_have_text(
         "<img␣src=x␣onerror=hack()>"
     )
 
@@ -160,7 +160,7 @@ def test_a_threshold_hides_what_is_less(sentence: Page) -> None:
 
 
 def test_a_token_shows_where_it_looked(sentence: Page) -> None:
-    sentence.get_by_role("group", name="said: tokens").get_by_role("button").nth(2).click()
+    sentence.get_by_role("group", name="output: tokens").get_by_role("button").nth(2).click()
     expect(sentence.get_by_text("Where “月” looks")).to_be_visible()
     first = sentence.get_by_role("group", name="read: tokens").get_by_role("button").first
     settle(sentence)
@@ -203,7 +203,7 @@ def test_lines_are_drawn_from_tokens_to_what_they_look_at(sentence: Page) -> Non
 
 
 def test_what_is_chosen_stays_chosen_where_the_axes_agree(sentence: Page) -> None:
-    sentence.get_by_role("group", name="said: tokens").get_by_role("button").nth(0).click()
+    sentence.get_by_role("group", name="output: tokens").get_by_role("button").nth(0).click()
     sentence.get_by_role("combobox", name="Head", exact=True).select_option(label="1")
     sentence.get_by_role("combobox", name="Layer", exact=True).select_option(label="decoder 0")
     expect(sentence.get_by_text("Where “le” looks")).to_be_visible()
@@ -215,7 +215,7 @@ def test_what_is_chosen_stays_chosen_where_the_axes_agree(sentence: Page) -> Non
 
 
 def test_one_token_in_every_head(sentence: Page) -> None:
-    sentence.get_by_role("group", name="said: tokens").get_by_role("button").nth(2).click()
+    sentence.get_by_role("group", name="output: tokens").get_by_role("button").nth(2).click()
     rows = {f"decoder {layer}·{head}": weights(11 + layer, 3, 5)[head, 2] for layer in (0, 1) for head in range(H)}
     order = sorted(rows, key=lambda name: -rows[name].max().item())
     chips = sentence.get_by_role("group", name="“月” in every head").get_by_role("button")
@@ -247,7 +247,7 @@ def test_pieces_become_words(open_report: Callable[..., Page]) -> None:
     tokens = ["The", "Ġj", "umps", "Ġend"]
     table = weights(3, 4, 4)
     page = open_report([Chapter("", Recording.from_weights({"layer": table}, queries=tokens, keys=tokens))])
-    page.get_by_role("group", name="said: tokens").get_by_role("button").nth(2).click()
+    page.get_by_role("group", name="output: tokens").get_by_role("button").nth(2).click()
     page.get_by_role("checkbox", name="Whole words").check()
     read = page.get_by_role("group", name="read: tokens").get_by_role("button")
     expect(read).to_have_text(["The", "jumps", "end"])

@@ -67,7 +67,10 @@ def test_a_recording_is_a_page_with_every_bit(
     [
         (["seen.safetensors", "lost"], "site: got lost, expected 2 names; fix: try 'last'"),
         (["seen.safetensors", "--head", 3], "head: got 3, expected 0 … 1; fix: count heads from 0, or name none"),
-        (["none.safetensors"], "recording: got none.safetensors, which is no file, expected a file of Recording.save"),
+        (
+            ["none.safetensors"],
+            "recording: got none.safetensors, which is not a file, expected a file of Recording.save",
+        ),
         (["text.txt"], "recording: got text.txt ("),
         (["seen.safetensors", "--output", "a.doc"], "output: got a.doc, expected a name that ends in .png, .svg, .pdf"),
         (["seen.safetensors", "--html", "no/a.html"], "output: got no/a.html, expected a folder that exists"),

@@ -131,23 +131,23 @@ def test_an_interruption_saves_and_says_how_to_go_on(place: Path, processes: int
 
 
 def test_evaluation_comes_with_signatures(place: Path) -> None:
-    options = "--beam", 2, "--json", "--output", "said", "--detokenize", "fr"
+    options = "--beam", 2, "--json", "--output", "translations", "--detokenize", "fr"
     sets = json.loads(regard("evaluate", "whole", *options, folder=place))
     assert sets["test"]["sentences"] == 40
     assert "tok:13a" in sets["test"]["bleu"]["signature"]
     assert sets["test"]["chrf"]["signature"].startswith("nrefs:1")
     assert "detok:fr" in sets["test"]["bleu_detokenized"]["signature"]
     assert 0 <= sets["test"]["exact"] <= 100
-    assert len((place / "said" / "test.txt").read_text().splitlines()) == 40
+    assert len((place / "translations" / "test.txt").read_text().splitlines()) == 40
 
 
 def test_lines_are_translated_in_order_and_an_empty_one_stays_empty(place: Path) -> None:
     process = start("translate", "whole", "--beam", 1, folder=place)
     lines = "one two three four five\n\nnine\none xyzzy\ntwo three\n"
     output, errors = process.communicate(lines, timeout=800)
-    said = output.split("\n")
-    assert len(said) == 6
-    assert [bool(line) for line in said] == [True, False, True, True, True, False]
+    lines = output.split("\n")
+    assert len(lines) == 6
+    assert [bool(line) for line in lines] == [True, False, True, True, True, False]
     alone, _ = start("translate", "whole", "--beam", 1, "--batch", 1, folder=place).communicate(lines, timeout=800)
     assert alone == output
     assert errors == (
@@ -221,9 +221,9 @@ def test_a_training_whose_output_nobody_reads_is_saved(tmp_path: Path) -> None:
         while "step 1" not in process.stdout.readline():
             assert process.poll() is None
         process.stdout.close()
-        said = process.stderr.read()
-    assert process.returncode == 130, said
+        errors = process.stderr.read()
+    assert process.returncode == 130, errors
     wanted = "regard: output: got a reader that has gone, expected one that reads to the end; fix: regard resume"
-    assert wanted in said
+    assert wanted in errors
     steps = [json.loads(line)["step"] for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert (tmp_path / "run" / "checkpoints" / f"{steps[-1]:09d}").is_dir()

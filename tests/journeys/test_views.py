@@ -94,7 +94,7 @@ def test_a_file_that_was_opened_has_a_link_and_errors_go_when_the_next_thing_wor
     page.goto("about:blank")
     page.goto(link)
     page.wait_for_selector("h2:has-text('a.safetensors')")
-    expect(page.locator(".part-said button")).to_have_count(3)
+    expect(page.locator(".part-queries button")).to_have_count(3)
 
 
 def test_messages_are_in_the_language_of_the_page(visit: PageVisit, page: Any) -> None:
@@ -124,7 +124,7 @@ def test_an_example_fills_the_boxes_and_the_answer_is_marked_in_the_passage(visi
     visit.open("view=ask&run=facts")
     page.wait_for_selector(".passage mark")
     settle(page)
-    expect(page.locator(".passage mark")).to_have_text(page.inner_text(".said"))
+    expect(page.locator(".passage mark")).to_have_text(page.inner_text(".answer-text"))
     expect(page.locator("textarea[name=passage]")).to_have_value(page.inner_text(".passage"))
     expect(page.locator("[aria-label='Layer'] option")).to_have_count(2)
     page.fill("textarea[name=passage]", "Anna lives in Rome.")

@@ -182,7 +182,7 @@ def test_bad_photographs_and_runs_are_one_sentence(regard: Regard) -> None:
     Path("text.jpg").write_text("no image")
     for arguments, sentence in (
         (("none.jpg", "--run", "run"), "regard: photo: got no file none.jpg, expected an image; fix: check the path"),
-        (("text.jpg", "--run", "run"), "regard: photo: got text.jpg, which is no image, expected PNG, JPEG"),
+        (("text.jpg", "--run", "run"), "regard: photo: got text.jpg, which is not an image, expected PNG, JPEG"),
         (("text.jpg", "--run", "nowhere"), "nowhere"),
     ):
         done = regard("caption", *arguments)

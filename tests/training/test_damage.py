@@ -138,7 +138,7 @@ def test_a_pipe_in_the_run_folder_is_one_sentence(run: Path, name: str) -> None:
 def test_a_versions_file_that_is_none_is_one_sentence(run: Path, content: str) -> None:
     (run / "versions.json").write_text(content)
     assert read_message(run).startswith(
-        f"run: got {run}, which is no run folder, expected a folder that regard train made"
+        f"run: got {run}, which is not a run folder, expected a folder that regard train made"
     )
 
 
@@ -159,7 +159,7 @@ def test_a_half_written_checkpoint_is_not_one(run: Path) -> None:
 
 
 def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
-    expected = f"run: got {tmp_path}, which is no run folder, expected a folder that regard train made"
+    expected = f"run: got {tmp_path}, which is not a run folder, expected a folder that regard train made"
     assert read_message(tmp_path) == expected + "; fix: check the path"
 
 

@@ -36,13 +36,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     large = torch.rand(2, 300, 130).softmax(-1)
     recording = Recording.from_weights({"small": torch.eye(3), "large": large})
     recording.label([WORDS[4], "b", "c"], ["x", "y", "z"], sites="small")
-    recording.save(folder / "looked.safetensors")
+    recording.save(folder / "attention.safetensors")
     (folder / "secret.txt").write_text("nobody may read this")
     return folder
 
 
 @pytest.fixture(scope="module")
 def client(place: Path) -> Iterator[TestClient]:
-    paths = [*(place / name for name in MODELS), place / "looked.safetensors"]
+    paths = [*(place / name for name in MODELS), place / "attention.safetensors"]
     with TestClient(build_app(paths, limits=LIMITS), base_url="http://localhost") as client:
         yield client

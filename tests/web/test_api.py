@@ -35,7 +35,7 @@ def test_the_page_is_told_what_is_served(client: TestClient) -> None:
     assert all(
         "-" in run["sample"] or " " in run["sample"] for run in state["runs"]
     )  # a number in words, to begin with
-    assert state["files"] == ["looked.safetensors"]
+    assert state["files"] == ["attention.safetensors"]
     assert state["limits"]["beam"] == LIMITS.beam
 
 
@@ -55,9 +55,9 @@ def test_the_hypotheses_are_those_of_the_translator(client: TestClient, place: P
         path = [by_number[number] for number in one["path"]]
         assert [branch["word"] for branch in path] == said.tokens
         if said.weights is None:
-            assert all(branch["looked"] is None for branch in path)
+            assert all(branch["weights"] is None for branch in path)
         else:
-            assert np.allclose([branch["looked"] for branch in path], said.weights, atol=1e-6)
+            assert np.allclose([branch["weights"] for branch in path], said.weights, atol=1e-6)
 
 
 @pytest.mark.parametrize("run", ["transformer", "bahdanau", "plain"])
@@ -77,8 +77,8 @@ def test_temperature_draws_and_a_seed_draws_the_same(client: TestClient) -> None
 @pytest.mark.parametrize("run", ["transformer", "bahdanau"])
 def test_nobody_looks_at_a_masked_word(client: TestClient, run: str) -> None:
     _, branches, _ = translate(client, run=run, masked=[1])
-    assert all(branch["looked"][1] == 0 for branch in branches)
-    assert all(sum(branch["looked"]) == pytest.approx(1, abs=1e-5) for branch in branches)
+    assert all(branch["weights"][1] == 0 for branch in branches)
+    assert all(sum(branch["weights"]) == pytest.approx(1, abs=1e-5) for branch in branches)
     source, _, _ = translate(client, run=run, masked=[1], masking="input")
     assert source["tokens"] == ["▁one", "<unk>", "▁three", "</s>"]
 
@@ -117,7 +117,7 @@ def test_attention_is_that_of_the_answer(client: TestClient, run: str) -> None:
     site = max(place for place, one in enumerate(found["sites"]) if one["columns"] == 4)
     shape = [found["sites"][site][name] for name in ("heads", "rows", "columns")]
     weights = read_numbers(client, f"{path}/table?site={site}").reshape(shape).mean(0)
-    assert np.allclose(weights, [by_number[number]["looked"] for number in best["path"]], atol=1e-5)
+    assert np.allclose(weights, [by_number[number]["weights"] for number in best["path"]], atol=1e-5)
     labels = client.get(f"{path}/labels?site={site}").json()
     assert labels["columns"] == ["▁one", "▁two", "▁three", "</s>"]
     assert labels["rows"] == [by_number[number]["word"] for number in best["path"]]
@@ -133,17 +133,17 @@ def test_a_model_that_looks_at_nothing_says_so(client: TestClient) -> None:
 
 
 def test_a_served_recording_is_opened_by_name(client: TestClient) -> None:
-    found = client.post("/api/files/looked.safetensors").json()
+    found = client.post("/api/files/attention.safetensors").json()
     assert [(site["name"], site["whole"]) for site in found["sites"]] == [("small", True), ("large", False)]
-    again = client.post("/api/files/looked.safetensors").json()
+    again = client.post("/api/files/attention.safetensors").json()
     assert again["recording"] == found["recording"]
     labels = client.get(f"/api/recordings/{found['recording']}/labels?site=0").json()
     assert labels["rows"][0] == WORDS[4]  # as text; the page never makes markup of it
 
 
 def test_tiles_are_the_largest_of_their_cells(client: TestClient, place: Path) -> None:
-    weights = Recording.load(place / "looked.safetensors")["large"].dense()
-    name = client.post("/api/files/looked.safetensors").json()["recording"]
+    weights = Recording.load(place / "attention.safetensors")["large"].dense()
+    name = client.post("/api/files/attention.safetensors").json()["recording"]
     for head, table in (("1", weights[1]), ("mean", weights.mean(0))):
         asked = f"/api/recordings/{name}/tile?site=1&head={head}"
         fine = read_numbers(client, f"{asked}&up=0&across=0&row=1&column=0").reshape(44, 130)
@@ -223,7 +223,7 @@ def test_all_small_sites_come_in_one_answer(client: TestClient, place: Path) -> 
     for site, table in enumerate(tables):
         assert np.array_equal(table, read_numbers(client, f"{path}/table?site={site}"))
         assert labels[site] == client.get(f"{path}/labels?site={site}").json()
-    name = client.post("/api/files/looked.safetensors").json()["recording"]
+    name = client.post("/api/files/attention.safetensors").json()["recording"]
     head = client.get(f"/api/recordings/{name}/bundle").content
     length = int.from_bytes(head[:4], "little")
     assert json.loads(head[4 : 4 + length])["sites"] == [[0, 1], None]  # the second is too large

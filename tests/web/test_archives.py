@@ -84,8 +84,8 @@ def upload(content: bytes, folder: Path) -> Any:
 
 
 def open_recording(content: bytes, folder: Path) -> Any:
-    (folder / "looked.safetensors").write_bytes(content)
-    return post([folder / "looked.safetensors"], "/api/files/looked.safetensors")
+    (folder / "attention.safetensors").write_bytes(content)
+    return post([folder / "attention.safetensors"], "/api/files/attention.safetensors")
 
 
 def load_weights(content: bytes, folder: Path) -> Any:

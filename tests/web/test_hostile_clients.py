@@ -99,7 +99,7 @@ QUERIES = [
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_no_query_is_a_fault(client: TestClient, query: str) -> None:
-    name = client.post("/api/files/looked.safetensors").json()["recording"]
+    name = client.post("/api/files/attention.safetensors").json()["recording"]
     answer = client.get(f"/api/recordings/{name}/tile?{query}")
     assert answer.status_code == 400
     read_error(answer)
@@ -345,7 +345,7 @@ def test_a_bad_vocabulary_is_one_sentence_and_not_waited_for(tmp_path: Path) -> 
     replace_words_by_fifo(bad)
     with TestClient(build_app([bad]), base_url="http://localhost") as client:
         answer = client.post("/api/attention", json={"run": "bad", "text": "one", "target": "one"})
-        assert "no plain file" in read_error(answer)
+        assert "not a plain file" in read_error(answer)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -376,7 +376,7 @@ def test_metrics_that_cannot_be_read_are_one_sentence(tmp_path: Path) -> None:
     (run / "metrics.jsonl").unlink()
     os.mkfifo(run / "metrics.jsonl")
     with TestClient(build_app([run]), base_url="http://localhost") as client:
-        assert "no plain file" in read_error(client.get("/api/runs/run/metrics"))
+        assert "not a plain file" in read_error(client.get("/api/runs/run/metrics"))
 
 
 def test_threads_are_none_the_more_afterwards() -> None:

@@ -63,8 +63,8 @@ def ask(client: TestClient, run: str, content: bytes = b"", **values: str) -> An
 
 def table(client: TestClient, answer: Any) -> np.ndarray:
     """The weights of the answer, as the page asks for them."""
-    site, last = answer["looked"]["sites"][-1], len(answer["looked"]["sites"]) - 1
-    content = client.get(f"/api/recordings/{answer['looked']['recording']}/table?site={last}").content
+    site, last = answer["attention"]["sites"][-1], len(answer["attention"]["sites"]) - 1
+    content = client.get(f"/api/recordings/{answer['attention']['recording']}/table?site={last}").content
     return np.frombuffer(content, "<f4").reshape(site["rows"], site["columns"])
 
 
@@ -83,7 +83,7 @@ def test_an_image_is_described_with_a_look_at_it_for_each_word(client: TestClien
     weights = table(client, answer)
     assert weights.shape[1] == rows * columns == answer["beside"]["keys"]
     np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
-    words = client.get(f"/api/recordings/{answer['looked']['recording']}/labels?site=0").json()["rows"]
+    words = client.get(f"/api/recordings/{answer['attention']['recording']}/labels?site=0").json()["rows"]
     assert len(words) == len(weights)
     assert " ".join(words) == answer["text"]
 
@@ -102,7 +102,7 @@ def test_a_passage_answers_a_question(client: TestClient) -> None:
     assert answer["text"] in passage
     assert table(client, answer).shape == (9, 5)
     assert passage[answer["begin"] :].startswith(answer["text"])
-    back, there = answer["looked"]["sites"]  # both directions
+    back, there = answer["attention"]["sites"]  # both directions
     assert [(site["name"], site["rows"], site["columns"]) for site in (back, there)] == [
         ("question to passage", 1, 9),
         ("passage to question", 9, 5),
@@ -111,18 +111,18 @@ def test_a_passage_answers_a_question(client: TestClient) -> None:
 
 def test_a_model_without_attention_answers_and_says_so(client: TestClient) -> None:
     answer = ask(client, "blind", make_picture()).json()
-    assert (answer["looked"], answer["beside"]) == (None, None)
+    assert (answer["attention"], answer["beside"]) == (None, None)
 
 
 REFUSED = {
-    "no image": ("captioning", b"not an image", {}, 400, "which is no image"),
+    "no image": ("captioning", b"not an image", {}, 400, "which is not an image"),
     "cut short": ("captioning", make_picture()[:80], {}, 400, "damaged or cut short"),
     "too many pixels": ("captioning", make_picture(1000, 11), {}, 400, "at most 10,000 pixels"),
-    "nothing": ("captioning", b"", {}, 400, "which is no image"),
+    "nothing": ("captioning", b"", {}, 400, "which is not an image"),
     "too many bytes": ("captioning", bytes(40_001), {}, 413, "at most 40,000"),
     "no sound": ("speech", make_picture(), {}, 400, "a sound file: wav, flac, ogg or mp3"),
     "too long a sound": ("speech", make_sound(1.5), {}, 400, "at most 1;"),
-    "no text": ("reading", b"\xff\xfe", {"question": "why?"}, 400, "no UTF-8"),
+    "no text": ("reading", b"\xff\xfe", {"question": "why?"}, 400, "not UTF-8"),
     "too long a passage": ("reading", b"a " * 151, {"question": "why?"}, 400, "at most 300"),
     "no question": ("reading", b"a b", {}, 400, "question: got no word"),
     "another field": ("captioning", make_picture(), {"path": "/etc/passwd"}, 400, "known names only"),
@@ -153,14 +153,14 @@ def test_every_task_has_a_view(tmp_path: Path, task: str, asked: str | None, set
     run = make_untrained(tmp_path / "run", task, **settings)
     with TestClient(build_app([run]), base_url="http://localhost") as client:
         answer = ask(client, "run", example="yes").json()
-        assert answer["looked"]["sites"]
+        assert answer["attention"]["sites"]
         if asked is None:
             assert answer["beside"]["grid"] == [4, 4]
             assert ask(client, "run", make_picture()).json()["beside"]["keys"] == 16
         else:
             assert re.fullmatch(asked, answer["given"]["asked"])
             again = ask(client, "run", answer["given"]["asked"].encode()).json()
-            assert len(again["looked"]["sites"]) == len(answer["looked"]["sites"])
+            assert len(again["attention"]["sites"]) == len(answer["attention"]["sites"])
     config = read_config(run)
     if hasattr(config.data, "source"):
         assert is_askable(config)

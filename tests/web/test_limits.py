@@ -40,7 +40,7 @@ def test_what_the_page_does_not_show_is_not_kept() -> None:
 
 
 def test_few_uploads_arrive_at_once(place: Path) -> None:
-    app = build_app([place / "looked.safetensors"], limits=LIMITS)
+    app = build_app([place / "attention.safetensors"], limits=LIMITS)
 
     async def send_uploads() -> None:
         gate, begun = asyncio.Event(), asyncio.Semaphore(0)

@@ -56,7 +56,7 @@ def test_it_has_every_route_and_no_other(document: dict[str, Any]) -> None:
 
 
 def test_answers_are_as_it_says(client: TestClient, document: dict[str, Any]) -> None:
-    summary = client.post("/api/files/looked.safetensors")
+    summary = client.post("/api/files/attention.safetensors")
     name = summary.json()["recording"]
     asked = {
         "/api/state": client.get("/api/state"),

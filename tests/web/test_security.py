@@ -307,7 +307,7 @@ def test_no_body_breaks_the_server(client: TestClient, body: Any, path: str) -> 
     ),
 )
 def test_no_question_about_a_recording_breaks_the_server(client: TestClient, part: str, query: dict[str, str]) -> None:
-    name = client.post("/api/files/looked.safetensors").json()["recording"]
+    name = client.post("/api/files/attention.safetensors").json()["recording"]
     params = {key: value.encode("utf-8", "replace").decode() for key, value in query.items()}
     answer = client.get(f"/api/recordings/{name}/{part}", params=params)
     assert answer.status_code == 200 or 400 <= answer.status_code < 500

@@ -43,7 +43,7 @@ def show(run: RunFolder, *item: str, options: ShowRunFlags = None) -> None:
     if options.output is None:
         if prediction.map is None:
             prediction.draw()  # raises if there is no attention at all
-            raise wrong("show", "attention that is no table", "a picture of it", "write --output picture.png")
+            raise wrong("show", "attention that is not a table", "a picture of it", "write --output picture.png")
         print_map(prediction.map, console)
         return
     title, language = options.choose_title(run.resolve().name), options.language

@@ -109,7 +109,7 @@ def read_member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
 def read_plain_file(path: Path) -> bytes:
     """Return the content of a file in a folder, within the bounds of a member of an archive."""
     if not path.is_file():
-        raise wrong(path.name, "no plain file", "an image or a sound", "check where it is from")
+        raise wrong(path.name, "something that is not a plain file", "an image or a sound", "check where it is from")
     if path.stat().st_size > MEMBER:
         raise too_large_error(path, f"{path.stat().st_size:,} bytes", MEMBER, "bytes")
     return path.read_bytes()

@@ -169,6 +169,6 @@ def check_file(name: str, path: Path, largest: int, shown: str | None = None) ->
     shown = shown or str(path)
     found = path.stat()
     if not stat.S_ISREG(found.st_mode):
-        raise wrong(name, f"{shown}, which is no plain file", "a file", "copy its content into one")
+        raise wrong(name, f"{shown}, which is not a plain file", "a file", "copy its content into one")
     if found.st_size > largest:
         raise wrong(name, f"{shown} of {found.st_size:,} bytes", f"at most {largest:,}", "use a smaller one")

@@ -1,6 +1,6 @@
 """Connections to servers that may take their time, but not for ever: the head of an answer and each piece have a limit.
 
-The timeout of a socket is only for a silence. A server that sends a byte now and then would keep us for years.
+A socket's own timeout notices silence only: a server that sends a byte now and then would keep us for years.
 """
 
 import http.client
@@ -16,7 +16,7 @@ from regard.datasets.bounds import get_bound
 
 SECONDS = float(get_bound("download", "seconds"))
 PIECE = get_bound("download", "piece")
-CLOSELY = 20  # looks at the clock in that time
+CHECKS = 20  # how often the clock is read in that time
 
 
 class Clock:
@@ -27,16 +27,16 @@ class Clock:
         self.renew()
 
     def renew(self) -> None:
-        """Begin anew."""
+        """Start the time again."""
         self.begun = time.monotonic()
 
     def watch(self, line: socket.socket) -> None:
-        """Cut a line when the time is over, which ends whatever waits for it."""
-        while not self.stopped.wait(self.seconds / CLOSELY):
+        """Cut a connection when the time is over, which ends whatever waits for it."""
+        while not self.stopped.wait(self.seconds / CHECKS):
             if time.monotonic() - self.begun > self.seconds:
                 self.is_over = True
                 with suppress(OSError):  # it may be closed by now
-                    # Not SSLSocket's own, which takes its state away from whoever reads.
+                    # Not SSLSocket.shutdown, which would remove the state that a reader in another thread still uses.
                     socket.socket.shutdown(line, socket.SHUT_RDWR)
                 return
 

@@ -56,7 +56,7 @@ class PublishedDataset:
         if not files:
             return ""
         way = "unencrypted" if any(file.address.startswith("http:") for file in files) else "encrypted"
-        return f"no sum to check it by; the way to its authors is {way}"
+        return f"no sha256 to check it by; the connection to its authors is {way}"
 
     @property
     def has_known_size(self) -> bool:

@@ -21,7 +21,7 @@ def open_regular(path: Path, flags: int, buffering: int = -1) -> IO[bytes]:
 
 
 def read_bytes(path: Path, most: int = FILE) -> bytes:
-    """Read a file of at most `most` bytes; OSError or ValueError if it is none."""
+    """Return the content of a file; raise OSError or ValueError if it is longer than `most` bytes or not a file."""
     with open_regular(path, os.O_RDONLY) as file:
         # As much as there is, and a byte more: Python takes memory for all that it is asked for.
         content = file.read(min(most, os.fstat(file.fileno()).st_size) + 1)
@@ -31,12 +31,12 @@ def read_bytes(path: Path, most: int = FILE) -> bytes:
 
 
 def read_text(path: Path, most: int = FILE) -> str:
-    """Read a small file of text; OSError or ValueError if it is none."""
+    """Return the text of a small file; raise OSError or ValueError if it has none."""
     return read_bytes(path, most).decode("utf-8")
 
 
 def read_json(path: Path, most: int = FILE) -> dict[str, Any]:
-    """Read a small file that holds a JSON object; OSError or ValueError if it does not."""
+    """Return the JSON object of a small file; raise OSError or ValueError if it has none."""
     content = parse_json(read_text(path, most))
     if not isinstance(content, dict):
         raise ValueError("not an object")

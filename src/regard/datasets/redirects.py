@@ -29,7 +29,7 @@ class RedirectHandler(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         check_address(newurl)
         if req.type == "https" and urlsplit(newurl).scheme == "http" and not self.file.has_checksum:
-            raise ValueError(f"a way on to {newurl[:200]}, which is not encrypted")
+            raise ValueError(f"a redirect to {newurl[:200]}, which is not encrypted")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -37,7 +37,7 @@ def check_address(address: str) -> None:
     """Raise a ValueError unless an address is one of the web."""
     parts = urlsplit(address)
     if parts.scheme not in WEB or not parts.hostname:
-        raise ValueError(f"{address[:200]!r}, which is no address of the web")
+        raise ValueError(f"{address[:200]!r}, which is not an address of the web")
     _ = parts.port  # raises unless it is a number
 
 

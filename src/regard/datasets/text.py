@@ -27,7 +27,7 @@ def check_text(text: str, name: str) -> None:
     """Raise if a text has half of a character: Python gives arguments that are not UTF-8 in this form."""
     half = None if text.isascii() else HALVES.search(text)
     if half is not None:
-        got = f"half a character (U+{ord(half[0]):04X}) at place {half.start() + 1}"
+        got = f"half a character (U+{ord(half[0]):04X}) at position {half.start() + 1}"
         raise wrong(name, got, "UTF-8 text", "type it in a terminal whose encoding is UTF-8")
 
 

@@ -203,7 +203,8 @@ def lock_download(part: Path) -> Iterator[None]:
     import fcntl  # not on Windows
 
     if part.exists() and not part.is_file():
-        raise download_error(str(part), "no plain file", "a place for the download", "move it away and repeat")
+        got = "something that is not a plain file"
+        raise download_error(str(part), got, "a place for the download", "move it away and repeat")
     with part.open("ab") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -11,7 +11,7 @@ from regard.algebra.masks import Lengths
 from regard.algebra.shapes import Tensor
 from regard.layers.memory import Memory
 
-ROW, SOURCE, TARGET = "batch", "source", "said"
+ROW, SOURCE, TARGET = "batch", "source", "target"
 
 
 class StateTensor(NamedTuple):

@@ -50,7 +50,7 @@ class TrainedModel:
 
 
 def is_file(word: str) -> bool:
-    """Return whether a word is the path of a file or folder; one that is no path at all is not."""
+    """Return whether a word is the path of a file or folder; False for what cannot be a path at all."""
     try:
         return Path(word).exists()
     except (OSError, ValueError):

@@ -54,7 +54,7 @@ class Progress:
         made = cls(**values | {"window": LogWindow(**values["window"])})
         numbers = (*astuple(made)[:-1], *astuple(made.window))
         if not all(value is None or isinstance(value, int | float) for value in numbers):
-            raise TypeError("progress: got something that is no number")
+            raise TypeError("progress: got something that is not a number")
         return made
 
 

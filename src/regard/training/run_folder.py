@@ -89,7 +89,7 @@ def read_versions(folder: Path) -> dict[str, Any]:
         version = found["format"]
     except (OSError, ValueError, KeyError):
         expected = "a folder that regard train made"
-        raise wrong("run", f"{folder}, which is no run folder", expected, "check the path") from None
+        raise wrong("run", f"{folder}, which is not a run folder", expected, "check the path") from None
     if version != FORMAT:
         fix = f"use regard {found.get('regard')}, which made it, or start a new run"
         raise wrong("run", f"{folder} of format {version}", f"format {FORMAT}", fix)

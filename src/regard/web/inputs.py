@@ -70,7 +70,7 @@ def decode_text(item: RunInput, limits: Limits, name: str) -> str:
     try:
         text = item.content.decode("utf-8")
     except UnicodeDecodeError:
-        raise wrong(name, "something that is no UTF-8", "a text", "paste the text itself") from None
+        raise wrong(name, "something that is not UTF-8", "a text", "paste the text itself") from None
     if len(text) > limits.passage:
         raise wrong(name, f"{len(text):,} characters", f"at most {limits.passage:,}", "cut it into parts")
     return text

@@ -153,7 +153,7 @@ class Routes:
         if chapter is not None:
             summary = self.summarize(self.store.add(chapter.name[:80], chapter.recording), ticket)
             beside = None if chapter.medium is None else chapter.medium.to_json()
-        return answer_json({"text": prediction.text, **shown, "given": given, "looked": summary, "beside": beside})
+        return answer_json({"text": prediction.text, **shown, "given": given, "attention": summary, "beside": beside})
 
     async def follow_metrics(self, request: Request) -> Response:
         """Answer with the metrics of a run, followed while it trains."""

@@ -214,5 +214,7 @@ def split_paths(paths: Sequence[Path]) -> tuple[dict[str, Path], dict[str, Path]
             raise wrong("run", f"{path}, which is not there", "a run folder or a recording", "check the path")
     for folder in folders:
         if folder not in runs:
-            raise wrong("run", f"{folder}, which is no run folder", "a folder that regard train made", "check the path")
+            raise wrong(
+                "run", f"{folder}, which is not a run folder", "a folder that regard train made", "check the path"
+            )
     return name_paths(folders), name_paths(files)

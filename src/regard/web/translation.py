@@ -117,18 +117,18 @@ def stream_translation(
 
 
 def describe_branch(branch: Branch, source: EncodedSource, translator: Translator) -> dict[str, Any]:
-    """Return a branch as the page reads it: `looked` has its weights over the source."""
-    looked = None
+    """Return a branch as the page reads it: `weights` are those over the source."""
+    attention = None
     if branch.weights is not None:
         weights = restore_hidden_positions(branch.weights.float(), len(source.row), source.hidden)
-        looked = [round(weight, DIGITS) for weight in weights.tolist()]
+        attention = [round(weight, DIGITS) for weight in weights.tolist()]
     return {
         "number": branch.number,
         "parent": branch.parent,
         "token": branch.token,
         "word": translator.vocabularies.target.get_tokens([branch.token])[0],
         "log_prob": branch.log_prob,
-        "looked": looked,
+        "weights": attention,
         "score": branch.score,
     }
 

@@ -238,7 +238,7 @@ def test_an_offset_that_is_none_is_refused(tmp_path: Path, offset: Any) -> None:
 
 def test_what_is_no_file_and_what_is_too_large(tmp_path: Path) -> None:
     content = write_good(tmp_path)
-    with pytest.raises(InputError, match=r"^recording: got .*, which is no file, expected a file of Recording.save"):
+    with pytest.raises(InputError, match=r"^recording: got .*, which is not a file, expected a file of Recording.save"):
         Recording.load(tmp_path)
     with pytest.raises(InputError, match=rf"^recording: got .* of {len(content):,} bytes, expected at most 10; fix: "):
         Recording.load(tmp_path / "good", limit=10)

@@ -152,7 +152,7 @@ def test_files_of_others_are_one_sentence(tmp_path: Path) -> None:
         load_vocabularies(tmp_path)
     build_vocabulary(TEXTS, make_config("bpe")).save(tmp_path, "source")
     (tmp_path / "source.model").write_bytes(b"nothing of the kind")
-    with pytest.raises(InputError, match=r"^vocabulary: got 19 bytes that are no sentencepiece model, expected"):
+    with pytest.raises(InputError, match=r"^vocabulary: got 19 bytes that are not a sentencepiece model, expected"):
         load_vocabulary(tmp_path, "source")
     (tmp_path / "source.model").unlink()
     with pytest.raises(InputError, match=r"^vocabulary: got .*source.json with a part missing"):

@@ -49,7 +49,7 @@ def test_formats_that_nobody_asked_for_are_not_opened(kind: str, monkeypatch: py
     monkeypatch.setattr(EpsImagePlugin, "Ghostscript", run)
     content = EPS if kind == "EPS" else encode_image(Image.fromarray(NOISE).resize((32, 32)), kind)
     assert read_refusal(content) == (
-        f"photo: got a, which is no image, expected {FORMATS}; fix: check the file, or convert it"
+        f"photo: got a, which is not an image, expected {FORMATS}; fix: check the file, or convert it"
     )
 
 
@@ -92,7 +92,7 @@ def set_tile_side(content: bytes, side: int) -> bytes:
 
 def test_a_fifo_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.png")
-    with pytest.raises(InputError, match=r"photo: got .*a\.png, which is no plain file, expected a file; fix: copy"):
+    with pytest.raises(InputError, match=r"photo: got .*a\.png, which is not a plain file, expected a file; fix: copy"):
         open_photo(tmp_path / "a.png")
 
 

@@ -33,8 +33,8 @@ def make_claiming_png(width: int, height: int) -> bytes:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        pytest.param(b"no image at all", r"a\.png, which is no image, expected PNG, JPEG", id="text"),
-        pytest.param(b"", r"a\.png, which is no image", id="empty"),
+        pytest.param(b"no image at all", r"a\.png, which is not an image, expected PNG, JPEG", id="text"),
+        pytest.param(b"", r"a\.png, which is not an image", id="empty"),
         pytest.param(encode_image(Image.fromarray(NOISE))[:300], r"a\.png, which is damaged or cut short", id="cut"),
         pytest.param(encode_image(Image.fromarray(NOISE), "JPEG")[:400], "damaged or cut short", id="cut-jpeg"),
         pytest.param(

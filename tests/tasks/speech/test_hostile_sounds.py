@@ -92,7 +92,7 @@ def test_a_file_that_is_cut_short_is_decoded_or_refused(kind: str) -> None:
 
 def test_a_fifo_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.wav")
-    with pytest.raises(InputError, match=r"sound: got .*a\.wav, which is no plain file, expected a file; fix: copy"):
+    with pytest.raises(InputError, match=r"sound: got .*a\.wav, which is not a plain file, expected a file; fix: copy"):
         read_sound(tmp_path / "a.wav", RATE)
     with (tmp_path / "b.wav").open("wb") as sparse:
         sparse.truncate(get_bound("sound", "bytes") + 1)

@@ -90,7 +90,7 @@ def test_what_cannot_be_heard_is_one_sentence(regard: Regard) -> None:
         "text.wav": "sound: got text.wav (Format not recognised), expected a sound file: wav, flac, ogg or mp3; fix: ",
         "empty.wav": "sound: got empty.wav without a sample, expected some sound; fix: record it again",
         "silent.wav": "sound: got silent.wav, which is silent, expected something to hear; fix: check the microphone",
-        "nan.wav": "sound: got nan.wav with samples that are no numbers, expected finite samples; fix: export it",
+        "nan.wav": "sound: got nan.wav with samples that are not numbers, expected finite samples; fix: export it",
         "long.wav": "sound: got 61.0 seconds, expected at most 60.0 seconds, as in training; fix: cut it into",
         "none.wav": "sound: got none.wav ('No such file or directory'), expected a file that can be read; fix: check",
     }

@@ -22,7 +22,7 @@ def explain_unsupported_fused(parts: Parts, facts: CallFacts) -> UnsupportedReas
     if parts.score.form != "dot":
         return "the score has no dot form"
     if parts.normalizer.form not in FUSED:
-        return "the normalizer is no softmax"
+        return "the normalizer is not a softmax"
     learned = facts.grad and parts.bias is not None and (parts.normalizer.wants_grad or parts.bias.wants_grad)
     if learned and needs_dense_bias(parts, facts.keys):
         return "a fused kernel gives no gradient to a dense bias"

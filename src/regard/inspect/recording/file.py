@@ -69,7 +69,7 @@ def read_recording(
     """
     name = name or str(path)
     if not path.is_file():
-        raise wrong("recording", f"{name}, which is no file", "a file of Recording.save", "check the path")
+        raise wrong("recording", f"{name}, which is not a file", "a file of Recording.save", "check the path")
     size = path.stat().st_size
     if size > limit:
         raise wrong("recording", f"{name} of {size:,} bytes", f"at most {limit:,}", "load it with a larger limit")

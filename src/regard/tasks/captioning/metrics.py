@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from regard.tasks.translation.metrics import ORDERS, import_package
 
 
-def compute_sums(said: Sequence[str], captions: Sequence[tuple[str, ...]]) -> dict[str, float]:
+def compute_sums(generated: Sequence[str], captions: Sequence[tuple[str, ...]]) -> dict[str, float]:
     """Return counts that the scores are computed from: counts add over parts of a test set, scores do not."""
-    matches = sum(one in right for one, right in zip(said, captions, strict=True))
-    counted = {"images": float(len(said)), "matches": float(matches)}
-    if not said:
+    matches = sum(one in right for one, right in zip(generated, captions, strict=True))
+    counted = {"images": float(len(generated)), "matches": float(matches)}
+    if not generated:
         return counted
     most = max(map(len, captions))
     references = [[right[place] if place < len(right) else None for right in captions] for place in range(most)]
-    found = import_package("sacrebleu").BLEU(tokenize="none", force=True).corpus_score(list(said), references)
+    found = import_package("sacrebleu").BLEU(tokenize="none", force=True).corpus_score(list(generated), references)
     for order, right, total in zip(ORDERS, found.counts, found.totals, strict=True):
         counted |= {f"right {order}": float(right), f"total {order}": float(total)}
     return counted | {"length": float(found.sys_len), "reference length": float(found.ref_len)}

@@ -39,7 +39,7 @@ class SentencePieceVocabulary(Vocabulary):
             return import_sentencepiece().SentencePieceProcessor(model_proto=self.model)
         except RuntimeError:
             fix = "restore the .model file from a copy"
-            got = f"{len(self.model)} bytes that are no sentencepiece model"
+            got = f"{len(self.model)} bytes that are not a sentencepiece model"
             raise wrong("vocabulary", got, "a model that sentencepiece trained", fix) from None
 
     def __len__(self) -> int:

@@ -55,7 +55,7 @@ def explain_photo_errors(image_kind: Any, name: str, most: int) -> Iterator[None
         except image_kind.DecompressionBombError:
             raise too_large_error(f"{name}, more than {MAX_PIXELS:,} pixels", most) from None
         except image_kind.UnidentifiedImageError:
-            raise wrong("photo", f"{name}, which is no image", FORMATS, "check the file, or convert it") from None
+            raise wrong("photo", f"{name}, which is not an image", FORMATS, "check the file, or convert it") from None
         except Exception as error:
             reason = " ".join(str(error).split())[:100] or type(error).__name__
             got = f"{name}, which is damaged or cut short ({reason})"

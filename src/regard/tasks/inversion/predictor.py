@@ -50,7 +50,7 @@ class InversionPredictor(TensorPredictor):
         rows, columns = [*answer, SPECIAL[END]], [*letters, SPECIAL[END]]
         shown = None if one.weights is None else LabeledWeights(one.weights.tolist(), columns, rows, TITLE)
         text = f"{answer}, {'right' if answer == right else f'should be {right}'}"
-        values = {"source": letters, "said": answer, "right": answer == right}
+        values = {"source": letters, "output": answer, "right": answer == right}
         return Prediction(text, values, partial(draw_attention, shown), shown)
 
 

@@ -41,9 +41,9 @@ class InversionTask(TensorTask):
         """Return the share of letters whose largest weight lies where the rule takes the letter from."""
         if one.weights is None or self.config.data.rule == "sort":
             return None
-        looked: list[int] = one.weights[: len(one.tokens)].argmax(-1).tolist()
+        attended: list[int] = one.weights[: len(one.tokens)].argmax(-1).tolist()
         places = range(length)[::-1] if self.config.data.rule == "invert" else range(length)
-        return sum(place == right for place, right in zip(looked, places, strict=False)) / length
+        return sum(place == right for place, right in zip(attended, places, strict=False)) / length
 
 
 def decode_greedily(model: Any, source: Tensor, lengths: Tensor, *, attention: bool) -> Sequence[Hypothesis]:

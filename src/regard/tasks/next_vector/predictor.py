@@ -82,8 +82,8 @@ class NextVectorPredictor(TensorPredictor):
         """Return the root of the mean squared error of each column, in the units of the file."""
         vectors, sets = items[0], self.task.sets
         with torch.no_grad():
-            said = self.model(vectors[:, :-1]).vector
-        roots = (said - vectors[:, -1]).square().mean(0).sqrt().double().numpy() * sets.scale.spread
+            predicted = self.model(vectors[:, :-1]).vector
+        roots = (predicted - vectors[:, -1]).square().mean(0).sqrt().double().numpy() * sets.scale.spread
         named = ", ".join(f"{name} {root:.4g}" for name, root in zip(sets.names, roots, strict=True))
         return f"in the units of the file, the root of the mean squared error is {named}"
 
@@ -117,11 +117,16 @@ class NextVectorPredictor(TensorPredictor):
         with torch.no_grad():
             found = self.model(vectors[number : number + 1, :-1])
         weights = found.attended.weights.dense()[0]
-        said, wanted = found.vector[0], vectors[number, -1]
-        error = float((said - wanted).square().mean())
+        predicted, wanted = found.vector[0], vectors[number, -1]
+        error = float((predicted - wanted).square().mean())
         place = int(weights.argmax())
         text = f"sequence {number} of the test set: looked most at vector {place}, squared error {error:.4g}"
-        values = {"sequence": number, "vector": said.tolist(), "is": wanted.tolist(), "weights": weights[0].tolist()}
+        values = {
+            "sequence": number,
+            "vector": predicted.tolist(),
+            "is": wanted.tolist(),
+            "weights": weights[0].tolist(),
+        }
         columns = [str(place) for place in range(weights.shape[1])]
         shown = LabeledWeights(weights.tolist(), columns, ["next"], "attention of the next vector over those before it")
         draw = partial(self.draw_attention, number)

@@ -89,8 +89,8 @@ class NextVectorTask(TensorTask):
         guesses = {"error": found.vector, "last value": before[:, -1], "mean": before.mean(1)}
         sums = {name: float((guess - wanted).square().mean(-1).sum()) for name, guess in guesses.items()}
         if int(right[0]) >= 0:
-            looked = found.attended.weights.dense().squeeze(1).argmax(-1)
-            sums["pointed"] = 100 * float((looked == right).sum())
+            largest = found.attended.weights.dense().squeeze(1).argmax(-1)
+            sums["pointed"] = 100 * float((largest == right).sum())
         return {"items": float(len(wanted)), **sums}
 
 

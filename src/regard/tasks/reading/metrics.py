@@ -35,24 +35,24 @@ def split_answer(text: str) -> list[str]:
     return [word for word in words if any(map(str.isalnum, word))]
 
 
-def exact_match(said: str, right: str) -> float:
+def exact_match(answer: str, right: str) -> float:
     """Return 1 if both are the same after normalizing, else 0."""
     if has_unspaced(right):
-        return float(split_answer(said) == split_answer(right))
-    return float(normalize_answer(said) == normalize_answer(right))
+        return float(split_answer(answer) == split_answer(right))
+    return float(normalize_answer(answer) == normalize_answer(right))
 
 
-def f1(said: str, right: str) -> float:
+def f1(answer: str, right: str) -> float:
     """Return the harmonic mean of precision and recall over the words of both, as bags; 0 if they share none.
 
     >>> f1("the green cat", "green old cat"), f1("北京的", "在北京")
     (0.8, 0.666...)
     """
     if has_unspaced(right):
-        own, others = split_answer(said), split_answer(right)
+        own, others = split_answer(answer), split_answer(right)
         shared = measure_longest_run(own, others)
     else:
-        own, others = normalize_answer(said).split(), normalize_answer(right).split()
+        own, others = normalize_answer(answer).split(), normalize_answer(right).split()
         shared = sum((Counter(own) & Counter(others)).values())
     if not shared:
         return 0.0
@@ -75,9 +75,9 @@ def measure_longest_run(one: Sequence[str], other: Sequence[str]) -> int:
     return longest
 
 
-def compute_sums(said: Sequence[str], right: Sequence[Sequence[str]]) -> dict[str, float]:
+def compute_sums(answers: Sequence[str], right: Sequence[Sequence[str]]) -> dict[str, float]:
     """Return sums over questions: the best match of each with one of the right answers."""
-    pairs = list(zip(said, right, strict=True))
+    pairs = list(zip(answers, right, strict=True))
     return {
         "questions": float(len(pairs)),
         "exact": sum(max(exact_match(one, other) for other in others) for one, others in pairs),

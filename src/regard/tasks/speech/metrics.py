@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 
-def edit_distance(said: Sequence[object], right: Sequence[object]) -> int:
+def edit_distance(transcript: Sequence[object], right: Sequence[object]) -> int:
     """Return the fewest insertions, deletions and replacements between both (Levenshtein 1966).
 
     >>> edit_distance("kitten", "sitting")
     3
     """
     row = list(range(len(right) + 1))
-    for place, one in enumerate(said, start=1):
+    for place, one in enumerate(transcript, start=1):
         before, row[0] = row[0], place
         for column, other in enumerate(right, start=1):
             best = min(before + (one != other), row[column] + 1, row[column - 1] + 1)
@@ -18,12 +18,12 @@ def edit_distance(said: Sequence[object], right: Sequence[object]) -> int:
     return row[-1]
 
 
-def sum_errors(said: Sequence[str], right: Sequence[str]) -> dict[str, float]:
+def sum_errors(transcripts: Sequence[str], right: Sequence[str]) -> dict[str, float]:
     """Return sums over clips: errors and lengths in symbols and in words, and exact matches.
 
     Blanks are not symbols.
     """
-    pairs = list(zip(said, right, strict=True))
+    pairs = list(zip(transcripts, right, strict=True))
     symbols = [("".join(one.split()), "".join(other.split())) for one, other in pairs]
     words = [(one.split(), other.split()) for one, other in pairs]
     return {

@@ -127,7 +127,7 @@ def check_audible(samples: Float[Tensor, " sample"], name: str) -> None:
     if not len(samples):
         raise wrong("sound", f"{name} without a sample", "some sound", "record it again")
     if not bool(torch.isfinite(samples).all()):
-        raise wrong("sound", f"{name} with samples that are no numbers", "finite samples", "export it again")
+        raise wrong("sound", f"{name} with samples that are not numbers", "finite samples", "export it again")
     if float(samples.abs().max()) > LOUD:
         got = f"{name} with samples up to {float(samples.abs().max()):.3g}"
         raise wrong("sound", got, f"at most {LOUD:,.0f}, usually 1", "export it again")

@@ -96,11 +96,11 @@ class ChapterView {
     const { exact, made } = this.recording;
     const { notes } = this.others ?? this.recording;
     const digits = Math.floor((exact + 1) * Math.log10(2));
-    const said = this.others ? say("exactKernel") : exact >= 23 ? say("exactAll") : say("exactBits", { digits });
+    const precision = this.others ? say("exactKernel") : exact >= 23 ? say("exactAll") : say("exactBits", { digits });
     const [rows, columns] = this.panel.site.step ?? [1, 1];
     const step = rows > 1 || columns > 1 ? [say("pooled", { rows, columns })] : [];
     const absent = this.kernel === "absent" ? [say("kernelAbsent")] : [];
-    this.foot.replaceChildren(...[said, ...step, ...absent, ...notes, made].map((text) => make("p", { textContent: text })));
+    this.foot.replaceChildren(...[precision, ...step, ...absent, ...notes, made].map((text) => make("p", { textContent: text })));
   }
 }
 

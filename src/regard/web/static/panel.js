@@ -29,7 +29,7 @@ export function createAttentionPanel(element, options) {
 }
 
 class AttentionPanel {
-  constructor(element, { state, language, report, mask, onshown, names = ["said", "read"], dark = isDark, heading = "h3" }) {
+  constructor(element, { state, language, report, mask, onshown, names = ["output", "input"], dark = isDark, heading = "h3" }) {
     Object.assign(this, { state, language, report, mask, onshown, names, dark, heading });
     this.say = createFormatter(language);
     this.turn = 0;

@@ -1,7 +1,7 @@
 // The tokens of both axes: all, with what they receive; or one that is picked, with where it looks or what looks at it.
 //
-//   const pair = createTokenPair({ said, looked, read }, { onpick(axis, place) });   // three elements
-//   pair.show({ source, rows, columns, picked, names: ["said", "read"], say, scale, kind, dark, language });
+//   const pair = createTokenPair({ queries, where, keys }, { onpick(axis, place) });   // three elements
+//   pair.show({ source, rows, columns, picked, names: ["output", "input"], say, scale, kind, dark, language });
 
 import { makeVisible } from "./labels.js";
 import { computeAmount } from "./source.js";
@@ -12,13 +12,13 @@ export function createTokenPair(parts, { onpick }) {
   const strips = {};
 
   function show({ source, rows, columns, picked, names, say, ...options }) {
-    const looks = picked?.axis === "column" ? undefined : picked ? readLine(source, "row", picked.place) : averageRows(source);
-    const looked = picked?.axis === "column" ? readLine(source, "column", picked.place) : undefined;
+    const keyWeights = picked?.axis === "column" ? undefined : picked ? readLine(source, "row", picked.place) : averageRows(source);
+    const queryWeights = picked?.axis === "column" ? readLine(source, "column", picked.place) : undefined;
     const token = picked && makeVisible((picked.axis === "row" ? rows : columns)[picked.place]);
-    parts.looked.textContent = picked ? say(picked.axis === "row" ? "fromRow" : "fromColumn", { token }) : say("whole");
+    parts.where.textContent = picked ? say(picked.axis === "row" ? "fromRow" : "fromColumn", { token }) : say("whole");
     const place = (axis) => (picked?.axis === axis ? picked.place : undefined);
-    updateStrip("said", "row", { ...options, tokens: rows, weights: looked, chosen: place("row"), name: say(names[0]) });
-    updateStrip("read", "column", { ...options, tokens: columns, weights: looks, chosen: place("column"), name: say(names[1]) });
+    updateStrip("queries", "row", { ...options, tokens: rows, weights: queryWeights, chosen: place("row"), name: say(names[0]) });
+    updateStrip("keys", "column", { ...options, tokens: columns, weights: keyWeights, chosen: place("column"), name: say(names[1]) });
   }
 
   function updateStrip(name, axis, options) {

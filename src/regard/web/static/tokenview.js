@@ -8,12 +8,12 @@ import { createTokenPair, listTokens } from "./tokens.js";
 const MOST = 2000; // tokens that are written
 
 export function createTokenView(panel) {
-  const parts = Object.fromEntries(["said", "read", "beside"].map((name) => [name, make("div", { className: `part-${name}` })]));
-  const looked = make("p", { className: "looked" });
+  const parts = Object.fromEntries(["queries", "keys", "beside"].map((name) => [name, make("div", { className: `part-${name}` })]));
+  const where = make("p", { className: "where" });
   const masks = make("p", { className: "masks" });
   const heading = make(panel.heading);
-  const element = make("div", { className: "strips" }, heading, parts.said, looked, parts.read, masks);
-  const pair = createTokenPair({ ...parts, looked }, { onpick: (axis, place) => panel.pick({ [axis]: place }) });
+  const element = make("div", { className: "strips" }, heading, parts.queries, where, parts.keys, masks);
+  const pair = createTokenPair({ ...parts, where }, { onpick: (axis, place) => panel.pick({ [axis]: place }) });
   const media = createMediaView(parts.beside, { onchoose: (row) => panel.pick({ row }), onregion: (column) => panel.pick({ column }) });
   let tokens = {}; // lists, which stay the same objects while the labels do
 
@@ -31,7 +31,7 @@ export function createTokenView(panel) {
     if (!few) return void media.show(undefined, { source });
     const [rows, columns] = [listOnce("rows"), listOnce("columns")];
     const one = picked && (picked.row !== undefined ? { axis: "row", place: picked.row } : { axis: "column", place: picked.column });
-    parts.read.hidden = Boolean(beside); // a picture or a sound says more than numbers of its parts
+    parts.keys.hidden = Boolean(beside); // a picture or a sound says more than numbers of its parts
     heading.textContent = say("tokens");
     pair.show({ ...options, source, rows, columns, picked: one, names, say });
     media.show(beside, { ...options, name, source, rows, picked: one });
@@ -45,7 +45,7 @@ export function createTokenView(panel) {
     const { mask, site, picked, say } = panel;
     const masked = mask.places();
     const crossed = site.columns === mask.length();
-    [...pair.strips.read.element.children].forEach((token, place) => token.classList.toggle("masked", crossed && masked.includes(place)));
+    [...pair.strips.keys.element.children].forEach((token, place) => token.classList.toggle("masked", crossed && masked.includes(place)));
     const buttons = [];
     const { column } = picked ?? {};
     if (crossed && column !== undefined && column < columns.length - 1) {

@@ -16,8 +16,8 @@ export function createAnswer(element, { language, onchoose }) {
   const others = make("details", { className: "others", hidden: true }, summary, list);
   element.append(text, others);
 
-  function showText(said, notes = []) {
-    text.replaceChildren(make("p", { className: "said", dir: "auto", textContent: said || "∅" }),
+  function showText(answer, notes = []) {
+    text.replaceChildren(make("p", { className: "answer-text", dir: "auto", textContent: answer || "∅" }),
       ...notes.map((note) => make("p", { className: "note", dir: "auto", textContent: note })));
   }
 
@@ -41,7 +41,7 @@ export function createAnswer(element, { language, onchoose }) {
     /** Room for a translation that is about as long as its source, so that what stands below need not move. */
     wait(source) {
       text.style.minHeight = "";
-      text.replaceChildren(make("p", { className: "said", textContent: source, ariaHidden: "true" }));
+      text.replaceChildren(make("p", { className: "answer-text", textContent: source, ariaHidden: "true" }));
       text.style.minHeight = `${text.offsetHeight}px`;
       text.replaceChildren(make("p", { className: "note", textContent: say("working") }));
       others.hidden = true;

@@ -9,7 +9,7 @@ import { createFileChooser, findSizeError } from "./files.js";
 import { createSites } from "./sources.js";
 
 const ACCEPTED = { image: "image/*", sound: "audio/*,.wav,.flac,.ogg,.mp3" };
-const NAMES = { image: ["said", "regions"], sound: ["said", "stretches"], passage: ["passage", "question"], text: ["said", "read"] };
+const NAMES = { image: ["output", "regions"], sound: ["output", "stretches"], passage: ["passage", "question"], text: ["output", "input"] };
 const WRITTEN = { passage: "passage", text: "asked" }; // the box that holds what is sent
 
 /** The runs that can be asked, and those that can only be looked at from a terminal, of all that are served. */
@@ -177,17 +177,17 @@ class AskView {
   }
 
   async show() {
-    const { text, question, shares, notes = [], looked, beside, begin, facts } = this.session.asked.answer;
+    const { text, question, shares, notes = [], attention, beside, begin, facts } = this.session.asked.answer;
     this.passage.show(this.run.takes === "passage" && begin !== undefined ? { passage: this.state.get("passage"), begin, length: text.length } : undefined);
     const others = Object.entries(shares ?? {}).map(([name, share]) => `${name} ${(100 * share).toFixed(1)} %`).join(" · ");
     const lines = [this.session.asked.example && question, others, ...notes].filter(Boolean);
-    this.answer.replaceChildren(make("p", { className: "said", dir: "auto", textContent: text || "∅" }),
+    this.answer.replaceChildren(make("p", { className: "answer-text", dir: "auto", textContent: text || "∅" }),
       ...lines.map((line) => make("p", { className: "note", dir: "auto", textContent: line })));
-    const sites = looked && createSites(looked);
+    const sites = attention && createSites(attention);
     await this.facts.show(facts && sites?.[0], facts);
     this.result.hidden = this.seen.hidden = false;
-    this.nothing.hidden = Boolean(looked);
-    if (looked) await this.panel.show(sites, { beside: beside ?? undefined });
+    this.nothing.hidden = Boolean(attention);
+    if (attention) await this.panel.show(sites, { beside: beside ?? undefined });
     else this.panel.hide();
   }
 

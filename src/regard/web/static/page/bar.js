@@ -1,4 +1,4 @@
-// What is asked of a translator, in one line: the run, the text, and options that open. What is out of bounds is brought back, and said.
+// The question to a translator, in one line: the run, the text, and options that open. A value out of bounds is set to the bound, with a note.
 //
 //   const bar = createBar(context, { onsend(text), onstop(), onchange(changes, again), onagainst() });
 //   bar.setBusy(now); bar.setText(text); bar.grow();   // the last when it is on the page
@@ -22,7 +22,7 @@ function clampOption(name, value, [least, most, step], say) {
 export function createBar({ state, language, server, runs, run }, { onsend, onstop, onchange, onagainst }) {
   const say = createFormatter(language);
   const notes = make("div", { className: "notes", role: "status" });
-  const said = new Map(); // sentences about what was changed, by option
+  const notices = new Map(); // sentences about what was changed, by option
   let chosen = run;
   let busy = false;
 
@@ -112,9 +112,9 @@ export function createBar({ state, language, server, runs, run }, { onsend, onst
   }
 
   function setNote(name, note) {
-    if (note) said.set(name, note);
-    else said.delete(name);
-    notes.replaceChildren(...[...said.values()].map((one) => make("p", { className: "note changed", textContent: one })));
+    if (note) notices.set(name, note);
+    else notices.delete(name);
+    notes.replaceChildren(...[...notices.values()].map((one) => make("p", { className: "note changed", textContent: one })));
   }
 
   function showRun() {

@@ -39,8 +39,8 @@ export function createComparison(element, { state, language, report }) {
       heading.textContent = `${firstRun} ↔ ${run}`;
       own.textContent = "";
       await showPanel(panel);
-      const said = await translate(question);
-      if (mine === turn) own.textContent = `${run}: ${say("ownTranslation", { text: said })}`;
+      const translation = await translate(question);
+      if (mine === turn) own.textContent = `${run}: ${say("ownTranslation", { text: translation })}`;
     } catch (error) {
       if (mine === turn) report(error);
     }

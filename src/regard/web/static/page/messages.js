@@ -26,7 +26,7 @@ const PARTS = [
   [/^an error of its own \((.*)\)$/, "自身的错误（$1）"], [/^data that lie outside of the run$/, "在模型文件夹之外的数据"], [/^generated ones$/, "生成的数据"],
   [/^a folder that regard train made$/, "regard train 生成的文件夹"], [/^restore it from a copy$/, "从副本恢复"], [/^check who may read (?:it|its files)$/, "检查读取权限"],
   [/^use a file that Recording\.save wrote, or restore it from a copy$/, "使用 Recording.save 写的文件，或从副本恢复"], [/^a whole safetensors file of version 1$/, "完整的 safetensors 文件（版本 1）"],
-  [/^observe fewer sites, or with a lower limit$/, "少观察一些位置，或用更小的上限"], [/^something that is no UTF-8$/, "不是 UTF-8 的内容"],
+  [/^observe fewer sites, or with a lower limit$/, "少观察一些位置，或用更小的上限"], [/^something that is not UTF-8$/, "不是 UTF-8 的内容"],
   [/^a text$/, "文本"], [/^paste the text itself$/, "粘贴文本本身"], [/^open the whole address that the server printed$/, "打开服务器给出的完整地址"],
   [/^no attention in it$/, "其中没有注意力"], [/^at least one$/, "至少一个"], [/^observe a model that attends$/, "观察一个有注意力的模型"],
 ];

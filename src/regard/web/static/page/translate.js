@@ -165,9 +165,9 @@ class TranslateView {
 
   showPath(answer, path, passing) {
     const steps = path.map((number) => answer.branches.get(number));
-    if (!steps.length || !steps[0].looked) return;
+    if (!steps.length || !steps[0].weights) return;
     this.showPanel(passing);
-    this.panel.show([createLocalSite("decoder", steps.map(({ looked }) => looked), steps.map(({ word }) => word), answer.tokens)], { passing });
+    this.panel.show([createLocalSite("decoder", steps.map(({ weights }) => weights), steps.map(({ word }) => word), answer.tokens)], { passing });
   }
 
   showPanel(passing) {

@@ -27,7 +27,7 @@ addWords({
   greedyHint: ["0 searches for the best; above, a translation is drawn at random", "0 为搜索最优；大于 0 时随机抽取译文"],
   translation: ["Translation", "译文"],
   tree: ["Beam tree", "束搜索树"],
-  treeHelp: ["What hypotheses share stands once; pale words were given up there. Choose a word to see where it was looked from.", "各候选共有的部分只显示一次；较淡的词已在该处放弃。选择一个词，查看它关注了哪里。"],
+  treeHelp: ["What hypotheses share stands once; pale words were given up there. Choose a word to see where it looked.", "各候选共有的部分只显示一次；较淡的词已在该处放弃。选择一个词，查看它关注了哪里。"],
   treeRest: ["{count} more given up", "另有 {count} 个已放弃"],
   treePassed: ["{count} given up on the way", "途中放弃 {count} 个"],
   treeWords: ["{count} more words", "另有 {count} 个词"],
