@@ -67,7 +67,7 @@ class HostileCases:
         self.copies = folder / "copies"
         for name, run in self.runs.items():
             shutil.copytree(run, self.copies / name)
-        self.images, self.sounds, self.recordings = make_images(), make_sounds(), [self.recording()]
+        self.images, self.sounds, self.recordings = make_images(), make_sounds(), [self.make_recording()]
         self.served = Runs(self.runs, LIMITS)
         routes = Routes(self.served, Files({}, 1), LIMITS)
         app = Starlette(routes=routes.list_routes(), exception_handlers=HANDLERS)
@@ -77,7 +77,7 @@ class HostileCases:
             logging.getLogger(name).addHandler(self.shown)
             logging.getLogger(name).propagate = False
 
-    def recording(self) -> bytes:
+    def make_recording(self) -> bytes:
         recording = Recording(make_every_kind(), metadata={"a": [1, "看"]}, notes=["a note"])
         recording.label([str(number) for number in range(5)], None)
         recording.save(self.folder_path / "good")
@@ -86,29 +86,29 @@ class HostileCases:
     @property
     def kinds(self) -> dict[str, Callable[[Random], None]]:
         return {
-            "image": self.image,
-            "sound": self.sound,
-            "recording": self.recorded,
-            "run folder": self.folder,
-            "command": self.command,
-            "body": self.body,
+            "image": self.try_image,
+            "sound": self.try_sound,
+            "recording": self.try_recording,
+            "run folder": self.try_folder,
+            "command": self.try_command,
+            "body": self.try_body,
         }
 
-    def image(self, random: Random) -> None:
+    def try_image(self, random: Random) -> None:
         content = damage(random.choice(self.images), random)
         if random.random() < 0.1:
             self.judge(self.client.post("/api/runs/captioning/ask", content=content, headers=BINARY))
         else:
             check_error(lambda: open_photo(content, "a", most=LIMITS.pixels))
 
-    def sound(self, random: Random) -> None:
+    def try_sound(self, random: Random) -> None:
         content = damage(random.choice(self.sounds), random)
         if random.random() < 0.1:
             self.judge(self.client.post("/api/runs/speech/ask", content=content, headers=BINARY))
         else:
             check_error(lambda: decode_sound(io.BytesIO(content), "a", 8000, longest=LIMITS.listening))
 
-    def recorded(self, random: Random) -> None:
+    def try_recording(self, random: Random) -> None:
         content = random.choice(self.recordings)
         content = damage(content, random) if random.random() < 0.5 else damage_header(content, random)
         if random.random() < 0.3:
@@ -137,7 +137,7 @@ class HostileCases:
                 answered += [part] if answer.status_code == 200 else []
         return answered
 
-    def folder(self, random: Random) -> None:
+    def try_folder(self, random: Random) -> None:
         """Damage a file of a run, query the run, and restore the file."""
         with self.damage_run(random) as name:
             state = self.judge(self.client.get("/api/state")).json()["runs"]
@@ -145,7 +145,7 @@ class HostileCases:
             assert set(broken) <= {name}, f"{broken} are broken because {name} is"
             self.ask(name, random)
 
-    def command(self, random: Random) -> None:
+    def try_command(self, random: Random) -> None:
         """Damage a file of a run, and do what commands do with a run."""
         with self.damage_run(random) as name:
             check_error(lambda: summarize_run(self.runs[name]))
@@ -188,7 +188,7 @@ class HostileCases:
             more = {"target": "two"} if path.endswith("attention") else {"beam": 2}
             self.judge(self.client.post(path, json={"run": name, "text": "one two", **more}))
 
-    def body(self, random: Random) -> None:
+    def try_body(self, random: Random) -> None:
         question = {"run": "transformer", "text": "one two", "beam": 2, "seed": 1, "temperature": 0.5, "masked": [0]}
         path = random.choice(["/api/translate", "/api/attention", "/api/files/x", "/api/runs/reading/ask"])
         if path.endswith("attention"):

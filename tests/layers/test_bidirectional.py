@@ -9,7 +9,6 @@ from regard.algebra.scores import Dot
 from regard.layers import AttentionFlow, CoAttention, Trilinear
 
 B, T, J, D, E, K = 2, 7, 5, 11, 13, 17
-EMPTY = torch.zeros(())
 
 
 def attend_in_loops(weight: Tensor, context: Tensor, question: Tensor) -> Tensor:

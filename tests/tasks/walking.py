@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from regard import InputError, load
-from regard.tasks import build_task, import_task, read_config
+from regard.tasks import build_task, read_config
 from regard.training import Stepped, train
 
 Regard = Callable[..., Any]
@@ -82,7 +82,3 @@ def read_contents(run: Path) -> dict[str, Any]:
     for path in sorted(run.rglob("*.safetensors")):
         found[str(path.relative_to(run))] = path.read_bytes()
     return found
-
-
-def default_of(name: str) -> Any:
-    return import_task(name).default

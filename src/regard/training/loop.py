@@ -71,11 +71,7 @@ def train(
 
 
 def run_steps(
-    session: Session,
-    standing: RunState,
-    steps: int,
-    asked: Callable[[], bool],
-    after_step: Callable[[Progress], None],
+    session: Session, standing: RunState, steps: int, asked: Callable[[], bool], after_step: Callable[[Progress], None]
 ) -> Iterator[Event]:
     """Take steps until there is a reason to end; after each log, evaluate and save if that is due, in this order."""
     saved, every, deadline = time.monotonic(), session.settings.every, find_deadline(session.settings)

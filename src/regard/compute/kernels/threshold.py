@@ -29,7 +29,7 @@ HUGE = 2**16
 
 
 class SimplexRule(IntEnum):
-    """Which member of the family. The numbers are known to native/simplex.cpp."""
+    """Which member of the family. The numbers are known to native/simplex.hpp."""
 
     SOFTMAX = 0
     SOFTMAX_PLUS_ONE = 1

@@ -84,8 +84,10 @@ def take_largest(part: Table, axis: int) -> Float[np.ndarray, " cell"]:
     return largest
 
 
-def paint(axes: Axes, table: Table, scale: ColorScale) -> AxesImage:
-    """Draw the cells of a table; position n is at n even if cells are pooled."""
+def paint(
+    axes: Axes, table: Table, scale: ColorScale, extent: tuple[float, float, float, float] | None = None
+) -> AxesImage:
+    """Draw the cells of a table; position n is at n, unless `extent` says otherwise, even if cells are pooled."""
     small, _ = pool_largest(table)
     rows, columns = table.shape
     low, high = scale.bounds
@@ -96,7 +98,7 @@ def paint(axes: Axes, table: Table, scale: ColorScale) -> AxesImage:
         vmax=high,
         aspect="auto",
         interpolation="nearest",
-        extent=(-0.5, columns - 0.5, rows - 0.5, -0.5),
+        extent=extent or (-0.5, columns - 0.5, rows - 0.5, -0.5),
     )
 
 

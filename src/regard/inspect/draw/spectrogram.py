@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from regard.errors import wrong
 from regard.inspect.draw.arrays import Numbers, to_array
-from regard.inspect.draw.axes import LONGEST_ROW, check_table
+from regard.inspect.draw.axes import LONGEST_ROW, check_table, paint
 from regard.inspect.draw.color_scale import ColorScale
 from regard.inspect.draw.fonts import choose_fonts
 from regard.inspect.draw.sheet import GAP, TEXT, Sheet
@@ -42,16 +42,7 @@ def draw_spectrogram(
     above.set(xticks=[], yticks=[0, values.shape[0]])
     sheet.name_axes(above, "", localize("band", language))
     below = sheet.add_panel(0.0, -SOUND - GAP, WIDE, min(TALLEST, ROW * len(queries)))
-    low, high = scale.bounds
-    picture = below.imshow(
-        table,
-        cmap=scale.color_map,
-        vmin=low,
-        vmax=high,
-        aspect="auto",
-        extent=(0, end, len(queries) - 0.5, -0.5),
-        interpolation="nearest",
-    )
+    picture = paint(below, table, scale, (0, end, len(queries) - 0.5, -0.5))
     ticks = letters.make_ticks(queries, longest=LONGEST_ROW)
     below.set_yticks(range(len(queries)), ticks.ticks, fontsize=TEXT, **letters.style)
     below.tick_params(axis="y", length=0)

@@ -1,5 +1,5 @@
 // The weights of the softmax family: v = [b + a u]_+^(1/a), where u <= 0 is a score less the row's largest, a = alpha - 1,
-// and b = e^(-a m) is the row's unknown: e^-m is its largest weight. simplex.cpp makes the weights sum to one.
+// and b = e^(-a m) is the row's unknown: e^-m is its largest weight. simplex.hpp makes the weights sum to one.
 
 #pragma once
 
