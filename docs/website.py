@@ -20,6 +20,7 @@ import pages
 import results
 from doctests import part_formulas
 from reference.site import write_reference
+from search import finish_search
 
 ROOT = pages.ROOT
 MADE = ROOT / "build" / "docs" / "pages"
@@ -69,6 +70,7 @@ def main() -> int:
     subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "-q", "--strict", "-f", "docs/mkdocs.yml"], cwd=ROOT, check=True
     )
+    finish_search(SITE)
     found = list(find_foreign_requests())
     for line in found:
         print(line, file=sys.stderr)
