@@ -146,6 +146,8 @@ def _find_mask_property_faults(mask: Mask, table: Tensor, queries: int, keys: in
     cover = mask.cover(RowBlocks(rows, queries, keys))
     if bool((table[..., rows, :].any(-2) & ~cover).any()):
         yield f"{name}.cover: got False for a key that a query of the block sees"
+    if bool((mask.cover_fully(RowBlocks(rows, queries, keys)) & ~table[..., rows, :].all(-2)).any()):
+        yield f"{name}.cover_fully: got True for a key that a query of the block does not see"
     visible = mask.find_visible_keys(keys)
     if visible is not None and bool((table.any(-2) & ~visible).any()):
         yield f"{name}.find_visible_keys: got False for a key that a query sees"

@@ -120,6 +120,62 @@ def test_a_cover_has_every_key_that_its_queries_see(name: str) -> None:
     assert not (seen & ~mask.cover(RowBlocks(rows, QUERIES, KEYS))).any()
 
 
+@pytest.mark.parametrize("name", make_masks())
+def test_a_full_cover_has_only_keys_that_all_of_its_queries_see(name: str) -> None:
+    mask = make_masks()[name]
+    rows = torch.arange(QUERIES - 1).view(-1, 4)
+    seen = mask.table(QUERIES, KEYS)[..., rows, :].all(-2)
+    fully = mask.cover_fully(RowBlocks(rows, QUERIES, KEYS))
+    assert not (fully & ~seen).any()
+    if name in ("documents", "blocks", "window and first keys"):
+        assert torch.equal(fully, seen)
+
+
+def test_blocks_whose_queries_see_the_same_keys_need_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = (torch.rand(9, 10) < 0.3).repeat_interleave(4, 0).repeat_interleave(4, 1)
+    blocks = gather.list_blocks(Mask.keep(cells), 36, 40)
+    assert all(block.full for block in blocks)
+    monkeypatch.setattr(gather, "_build_tables", lambda *given: pytest.fail("a table was written out"))
+    query, key, value = (torch.randn(length, DIM, dtype=torch.float64) for length in (36, 40, 40))
+    fast, slow = (attend(query, key, value, mask=Mask.keep(cells), backend=name) for name in ("local", "eager"))
+    torch.testing.assert_close(fast.output, slow.output, rtol=1e-10, atol=1e-10)
+
+
+def test_a_query_that_sees_far_more_than_its_neighbors_is_kept_apart() -> None:
+    rows = torch.zeros(QUERIES, 1, dtype=torch.bool).index_fill_(0, torch.tensor([5, 30]), True)
+    cover = gather.cover_blocks(Window(1, 0) | Mask.keep(rows), QUERIES, KEYS)
+    wide = [own.tolist() for own, count in zip(cover.rows, cover.counts, strict=True) if count == KEYS]
+    assert wide == [[5, 30]]
+    assert sorted(torch.cat(cover.rows).tolist()) == list(range(QUERIES))
+
+
+SHARED = {
+    "first keys": lambda: Lengths(torch.tensor(2)),
+    "first keys, causally": lambda: Lengths(torch.tensor(3)) & Causal(),
+    "keys at the end": lambda: Mask.keep_keys(torch.arange(KEYS) > KEYS - 3),
+    "some of each head": lambda: Mask.keep_keys(torch.rand(3, KEYS) < 0.1),
+    "some of each sequence": lambda: Lengths(torch.tensor([[1], [4]])) | Mask.keep_keys(torch.arange(KEYS) == 20),
+    "a table": lambda: Mask.keep((torch.rand(QUERIES, KEYS) < 0.5) & (torch.arange(KEYS) % 11 == 3)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "queries"),
+    [(name, queries) for name in SHARED for queries in (QUERIES, KEYS, 7) if name != "a table" or queries == QUERIES],
+)
+def test_few_keys_beside_a_window_are_joined_to_it(name: str, queries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.compute.lowering.windows.SMALLEST", 4)
+    monkeypatch.setattr(gather, "list_blocks", lambda *given: pytest.fail("keys were gathered"))
+    mask, inputs = SHARED[name]() | Window(3, 1), draw_inputs()
+    inputs[0] = torch.randn(*LEAD, queries, DIM, dtype=torch.float64, requires_grad=True)
+    fast, slow = (attend(*inputs, mask=mask, backend=backend) for backend in ("local", "eager"))
+    torch.testing.assert_close(fast.output, slow.output, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(fast.weights.dense(), slow.weights.dense(), rtol=1e-10, atol=1e-10)
+    upstream = torch.randn_like(slow.output)
+    got, expected = (torch.autograd.grad(a.output, inputs, upstream) for a in (fast, slow))
+    torch.testing.assert_close(got, expected, rtol=1e-8, atol=1e-8)
+
+
 @pytest.mark.parametrize("name", ["documents", "documents in any order", "window and first keys", "blocks"])
 def test_few_keys_are_read(name: str) -> None:
     rows, cover = gather.cover_blocks(make_masks()[name], QUERIES, KEYS)

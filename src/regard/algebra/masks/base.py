@@ -12,7 +12,8 @@ from regard.algebra.shapes import Allowed, Bool, Int, Tensor, check_unambiguous_
 from regard.algebra.terms import drop_claims, has_new_definition
 from regard.errors import wrong, wrong_kind
 
-CLAIMS = ("causal", "columnwise", "width", "allows_all", "find_visible_keys", "span", "cover", "segment_queries")
+CLAIMS: tuple[str, ...] = ("causal", "columnwise", "width", "allows_all", "find_visible_keys", "span")
+CLAIMS += ("cover", "cover_fully", "segment_queries")
 
 
 class Mask(ABC):
@@ -71,6 +72,10 @@ class Mask(ABC):
     def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
         """Return for each block which keys any of its queries may see in any sequence; more than those do no harm."""
         return torch.ones(1, blocks.keys, dtype=torch.bool, device=blocks.rows.device)
+
+    def cover_fully(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        """Return for each block which keys all of its queries see in every sequence; fewer than those do no harm."""
+        return torch.zeros(1, blocks.keys, dtype=torch.bool, device=blocks.rows.device)
 
     def segment_queries(self, queries: int, keys: int) -> Int[Tensor, " query"] | None:
         """Return a number for each query, equal for those that see much the same keys; None: neighbors do."""
@@ -207,13 +212,11 @@ class Table(Mask):
 
     def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
         cells = self.cells.flatten(0, -3).any(0) if self.cells.dim() > 2 else self.cells
-        # One block after the other: all of them at once would copy the whole table.
-        some = (
-            cells
-            if cells.shape[0] == 1
-            else torch.stack([cells[rows].view(torch.uint8).amax(0) for rows in blocks.rows]).bool()
-        )
-        return some.expand(some.shape[0], blocks.keys)
+        return _reduce_rows(cells, blocks, torch.amax)
+
+    def cover_fully(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        cells = self.cells.flatten(0, -3).all(0) if self.cells.dim() > 2 else self.cells
+        return _reduce_rows(cells, blocks, torch.amin)
 
     @property
     def lead(self) -> tuple[int, ...]:
@@ -234,6 +237,19 @@ class Table(Mask):
 
     def add_head_axis(self) -> Mask:
         return Table(self.cells.unsqueeze(-3)) if self.cells.dim() > 2 else self
+
+
+def _reduce_rows(
+    cells: Bool[Tensor, "#query #key"], blocks: RowBlocks, reduce: Callable[..., Tensor]
+) -> Bool[Tensor, "#block key"]:
+    """Return the rows of each block, reduced to one."""
+    rows = blocks.rows
+    in_order = cells.shape[0] == rows.numel() and torch.equal(rows.flatten(), torch.arange(rows.numel()))
+    if cells.shape[0] > 1 and in_order:
+        cells = reduce(cells.view(torch.uint8).unflatten(0, rows.shape), 1).bool()
+    elif cells.shape[0] > 1:  # One block after the other: all of them at once would copy the whole table.
+        cells = torch.stack([reduce(cells[own].view(torch.uint8), 0) for own in rows]).bool()
+    return cells.expand(cells.shape[0], blocks.keys)
 
 
 def ensure_head_axis(mask: Mask, batch: int) -> Mask:

@@ -82,10 +82,17 @@ class CompositeMask(Mask):
         return found
 
     def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
-        found: Tensor = self._fold(
-            lambda part: part.cover(blocks),
-            lambda joined, left, right: joined.join_tables(left, right),
-            lambda joined, table: torch.ones_like(table) if joined.negates else table,
+        return self._cover_both(blocks)[0]
+
+    def cover_fully(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        return self._cover_both(blocks)[1]
+
+    def _cover_both(self, blocks: RowBlocks) -> tuple[Tensor, Tensor]:
+        """Return the keys that some queries of a block see, and those that all see; a complement swaps the two."""
+        found: tuple[Tensor, Tensor] = self._fold(
+            lambda part: (part.cover(blocks), part.cover_fully(blocks)),
+            lambda joined, left, right: tuple(map(joined.join_tables, left, right)),
+            lambda joined, both: (~both[1], ~both[0]) if joined.negates else both,
         )
         return found
 

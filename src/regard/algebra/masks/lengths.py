@@ -85,6 +85,9 @@ class Lengths(LengthMask):
     def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
         return blocks.column < find_max_count(self.lengths)
 
+    def cover_fully(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        return blocks.column < (int(self.lengths.min()) if self.lengths.numel() else 0)
+
 
 @list_as(
     "query-lengths",

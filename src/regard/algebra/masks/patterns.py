@@ -33,6 +33,9 @@ class Full(Mask):
     def allows_all(self, queries: int) -> bool:
         return True
 
+    def cover_fully(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        return self.cover(blocks)
+
 
 @list_as("causal", aliases="autoregressive look-ahead subsequent lower-triangular tril 因果 单向")
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,9 @@ class Causal(Mask):
 
     def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
         return blocks.column <= blocks.position.amax(-1, keepdim=True)
+
+    def cover_fully(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        return blocks.column <= blocks.position.amin(-1, keepdim=True)
 
 
 @list_as("causal-from-first", aliases="is-causal use-causal-mask 从首位对齐的因果")
@@ -139,6 +145,11 @@ class Window(Mask):
     def cover(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
         first = blocks.position.amin(-1, keepdim=True) - min(self.before, FARTHEST)
         last = blocks.position.amax(-1, keepdim=True) + min(self.after, FARTHEST)
+        return (blocks.column >= first) & (blocks.column <= last)
+
+    def cover_fully(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        first = blocks.position.amax(-1, keepdim=True) - min(self.before, FARTHEST)
+        last = blocks.position.amin(-1, keepdim=True) + min(self.after, FARTHEST)
         return (blocks.column >= first) & (blocks.column <= last)
 
 
@@ -249,6 +260,12 @@ class Documents(Mask):
             present = torch.zeros(len(blocks.rows), len(names), dtype=torch.bool, device=self.keys.device)
             found |= present.scatter_(1, own[blocks.rows], True)[:, own[blocks.queries :]]
         return found
+
+    def cover_fully(self, blocks: RowBlocks) -> Bool[Tensor, "#block key"]:
+        documents = self._list_query_documents(blocks.queries, blocks.keys).reshape(-1, blocks.queries)[:, blocks.rows]
+        keys = self.keys.expand(*self.lead, -1).reshape(-1, 1, blocks.keys)
+        alone = documents.amin(-1, keepdim=True) == documents.amax(-1, keepdim=True)
+        return (alone & (documents[..., :1] == keys)).all(0)
 
     def segment_queries(self, queries: int, keys: int) -> Int[Tensor, " query"] | None:
         return self._list_query_documents(queries, keys).flatten() if math.prod(self.lead) == 1 else None

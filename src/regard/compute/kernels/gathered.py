@@ -20,7 +20,7 @@ class GatheredGroup(NamedTuple):
     rows: Int[Tensor, "block row"]
     slots: Int[Tensor, " slot"]
     columns: Int[Tensor, "block column"]
-    make_table: Callable[[], Float[Tensor, "#lead block row column"]]
+    make_table: Callable[[], Float[Tensor, "#lead block #row column"] | None]
 
 
 def gathered_attention(
@@ -34,7 +34,7 @@ def gathered_attention(
     """Return output and log totals on the CPU. Neither the tables nor the totals get a gradient."""
     width = value.shape[-1]
     lead, tensors = flatten_lead(query, key, value)
-    output, total = attend_in_blocks(*tensors, GatheredBlocks(groups), scale)
+    output, total = attend_in_blocks(*tensors, [GatheredBlocks(groups)], scale)
     output = output[..., :width]
     return KernelResult(output.reshape(*lead, *output.shape[-2:]), total.reshape(*lead, total.shape[-1]))
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-from regard.algebra.shapes import Float, Tensor
+from regard.algebra.shapes import Bool, Float, Int, Tensor
 from regard.compute.kernels.fused import KernelResult
 from regard.compute.kernels.fused_blocks import BlockReader, attend_in_blocks, flatten_lead
 
@@ -45,6 +45,13 @@ class BlockGroup(NamedTuple):
     make_table: Callable[[], Float[Tensor, "#block #lead row span"]]
 
 
+class SharedKeyTable(NamedTuple):
+    """Keys outside of the window that many queries see, and the table `(lead | 1, query, key)` of who sees which."""
+
+    columns: Int[Tensor, " shared"]
+    table: Float[Tensor, "#lead query shared"]
+
+
 def window_attention(
     query: Float[Tensor, "*#lead query dim"],
     key: Float[Tensor, "*#lead key dim"],
@@ -53,16 +60,29 @@ def window_attention(
     groups: Sequence[BlockGroup],
     *,
     scale: float = 1.0,
+    shared: SharedKeyTable | None = None,
 ) -> KernelResult:
     """Return output and log totals on the CPU. Neither the tables nor the totals get a gradient."""
     queries, width = query.shape[-2], value.shape[-1]
     lead, (query, key, value) = flatten_lead(query, key, value)
-    before, after = -cut.first, cut.padded + cut.first - key.shape[-2]
-    key, value = _pad_rows(key, before, after), _pad_rows(value, before, after)
     query = _pad_rows(query, 0, cut.rows * cut.blocks - queries)
-    output, total = attend_in_blocks(query, key, value, WindowBlocks(cut, groups), scale)
+    readers: list[BlockReader] = [WindowBlocks(cut, groups)]
+    if shared is not None:
+        table = F.pad(shared.table, (0, 0, 0, query.shape[-2] - queries), value=float("-inf"))
+        readers.append(SharedKeys(cut.padded, table))
+    key, value = (_lay_out_keys(tensor, cut, shared) for tensor in (key, value))
+    output, total = attend_in_blocks(query, key, value, readers, scale)
     output, total = output[:, :queries, :width], total[:, :queries]
     return KernelResult(output.reshape(*lead, *output.shape[-2:]), total.reshape(*lead, queries))
+
+
+def _lay_out_keys(tensor: Tensor, cut: BlockLayout, shared: SharedKeyTable | None) -> Tensor:
+    """Return the keys of all windows, with zeros at both ends, and behind them the shared ones in whole runs."""
+    windows = _pad_rows(tensor, -cut.first, cut.padded + cut.first - tensor.shape[-2])
+    if shared is None:
+        return windows
+    found = tensor.index_select(-2, shared.columns)
+    return torch.cat([windows, _pad_rows(found, 0, -len(shared.columns) % cut.rows)], -2)
 
 
 def _pad_rows(tensor: Tensor, before: int, after: int) -> Tensor:
@@ -96,3 +116,30 @@ class WindowBlocks(BlockReader):
         for piece in range(self.cut.pieces):  # within one piece all blocks add to different keys
             part = blocks[:, :, piece * self.cut.rows : (piece + 1) * self.cut.rows].transpose(0, 1)
             runs[:, group.start + piece : group.stop + piece, : part.shape[-2]] += part
+
+
+class SharedKeys(BlockReader):
+    """All queries as one block over the same few keys, which begin at `first`."""
+
+    def __init__(self, first: int, table: Float[Tensor, "#lead query shared"]) -> None:
+        self.places, self.table = slice(first, first + table.shape[-1]), table[:, None]
+        self.groups = [self]
+
+    def make_table(self) -> Float[Tensor, "#lead 1 query shared"]:
+        """Return what is added to the scores."""
+        return self.table
+
+    def find_empty(self) -> Bool[Tensor, "#lead query"]:
+        return (self.table[:, 0] == float("-inf")).all(-1)
+
+    def read_queries(self, tensor: Float[Tensor, "lead query dim"], group: object) -> Tensor:
+        return tensor[:, None]
+
+    def read_keys(self, tensor: Float[Tensor, "lead key dim"], group: object) -> Tensor:
+        return tensor[:, None, self.places]
+
+    def join_queries(self, blocks: Sequence[Tensor]) -> Tensor:
+        return blocks[0][:, 0]
+
+    def add_keys(self, total: Float[Tensor, "lead key dim"], blocks: Tensor, group: object) -> None:
+        total[:, self.places] += blocks[:, 0]

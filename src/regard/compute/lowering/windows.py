@@ -6,17 +6,18 @@ from typing import NamedTuple
 import torch
 
 from regard.algebra.masks import Mask, Window
-from regard.algebra.masks.composition import Intersection
+from regard.algebra.masks.composition import Intersection, MaskUnion
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, Parts
-from regard.algebra.shapes import Float, Tensor
+from regard.algebra.shapes import Float, Int, Tensor
 from regard.compute.kernels.native import tensor_memory
-from regard.compute.kernels.windows import BlockGroup, BlockLayout, window_attention
+from regard.compute.kernels.windows import BlockGroup, BlockLayout, SharedKeyTable, window_attention
 from regard.compute.lowering.conditions import needs_dense_bias
 from regard.compute.lowering.fuse import FusedResult, compute_dot_form
 from regard.compute.lowering.spans import LARGEST, SMALLEST
 
 ROUND = 16  # spans are a multiple of this: the lanes of a vector
+SHARED = 64  # keys that a union adds to a window, seen by all queries; above, they are gathered
 BUDGET = 2**23  # numbers in the tables or in the gradients of one group of blocks: 32 MB in float32
 
 
@@ -30,9 +31,17 @@ class MaskSpec(NamedTuple):
     dtype: torch.dtype
 
 
+class SharedKeyMask(NamedTuple):
+    """Keys that are seen from outside of their window too, and by which queries."""
+
+    columns: Int[Tensor, " shared"]
+    mask: Mask
+
+
 def fuse_window(call: AttentionCall) -> FusedResult | None:
     """Return the output if this is a plain softmax in a window on the CPU; otherwise None."""
-    window = find_window(call.parts.mask)
+    mask, more = split_shared_keys(call.parts.mask, call.queries, call.keys)
+    window = find_window(mask)
     inputs = call.query, call.key, call.value
     readable = tensor_memory.is_readable(*inputs) and all(tensor.is_cpu and tensor.numel() for tensor in inputs)
     if window is None or not _is_plain_softmax(call.parts, call.keys) or not readable:
@@ -40,11 +49,41 @@ def fuse_window(call: AttentionCall) -> FusedResult | None:
     raw = compute_dot_form(call.parts, call.query, call.key, call.pairs())[0]
     form = raw.fold_offsets(keep_row=False).make_scale_positive()
     lead = torch.broadcast_shapes(form.query.shape[:-2], form.key.shape[:-2], call.value.shape[:-2])
-    sight = MaskSpec(call.parts.mask, call.queries, call.keys, lead, form.query.dtype)
+    sight = MaskSpec(mask, call.queries, call.keys, lead, form.query.dtype)
     cut = cut_blocks(window, call.queries, call.keys)
     groups = group_blocks(sight, window, cut, max(form.query.shape[-1], call.value.shape[-1]))
-    output, total = window_attention(form.query, form.key, call.value, cut, groups, scale=float(form.scale))
+    scale, shared = float(form.scale), None if more is None else _build_shared_table(sight, more)
+    output, total = window_attention(form.query, form.key, call.value, cut, groups, scale=scale, shared=shared)
     return FusedResult(output, form, total, raw)
+
+
+def split_shared_keys(mask: Mask, queries: int, keys: int) -> tuple[Mask, SharedKeyMask | None]:
+    """Return a window, and what a union with it adds, if that is few keys; otherwise the mask itself, and None."""
+    if type(mask) is not MaskUnion or queries > keys:  # else the first queries are outside of the keys
+        return mask, None
+    windows = [part for part in mask.parts if type(part) is Window]
+    others = [part for part in mask.parts if type(part) is not Window]
+    readable = all(tensor.is_cpu and tensor_memory.is_readable(tensor) for tensor in mask.tensors())
+    if len(windows) != 1 or not readable or tensor_memory.is_traced() or tensor_memory.is_intercepted():
+        return mask, None
+    seen = [part.find_visible_keys(keys) for part in others]
+    if any(visible is None for visible in seen):
+        return mask, None
+    flat = torch.stack([visible.reshape(-1, keys).any(0) for visible in seen if visible is not None]).any(0)
+    columns = flat.nonzero()[:, 0]
+    if not 0 < len(columns) <= max(SHARED, windows[0].width // 4):
+        return mask, None
+    return windows[0], SharedKeyMask(columns, MaskUnion(tuple(others)) & ~windows[0])
+
+
+def _build_shared_table(sight: MaskSpec, more: SharedKeyMask) -> SharedKeyTable:
+    """Return who sees which of the shared keys without its window."""
+    pairs = Pairs(sight.queries, sight.keys, columns=more.columns)
+    allowed = more.mask.allows(pairs)
+    lead = () if allowed.shape[:-2].numel() == 1 else sight.lead
+    cells = allowed.expand(*lead, *allowed.shape[-2:]) if lead else allowed
+    cells = cells.reshape(-1, *cells.shape[-2:]).expand(-1, sight.queries, len(more.columns))
+    return SharedKeyTable(more.columns, torch.zeros(cells.shape, dtype=sight.dtype).masked_fill_(~cells, -torch.inf))
 
 
 def find_window(mask: Mask) -> Window | None:
