@@ -25,6 +25,7 @@ CLONES = (1.0, 1.03, 0.98, 1.11, 0.93, 1.07, 0.89, 1.17, 0.83, 1.23, 1.31, 0.79)
 KERNEL_NOISE = 20  # roundings of a score's gradient: those of torch's exponential
 TIE = 1e-9
 SOME = 1e-4  # a weight that counts
+LINEAR = 0.125  # a score rounded by more than this changes weights at will, and twenty samples do not bound the error
 NARROWER = 2.0**-29  # a rounding of float64, in roundings of float32
 
 
@@ -173,7 +174,8 @@ class BuiltTrial:
         if self.dtype != torch.float64:
             pairs, factor = zip(budget.gradients, self._measure_noise(), strict=True), KERNEL_NOISE + self.counted
             budget = budget._replace(gradients=[error + factor * noise for error, noise in pairs])
-        self.budget = budget
+        chance = torch.finfo(self.dtype).eps * self.counted > LINEAR
+        self.budget = ErrorBudget(0.0, 0.0, [0.0] * len(budget.gradients)).combine(budget, 2.0) if chance else budget
 
     def _find_largest_counted(self) -> float:
         """Return the largest score whose weight counts: each order of summing rounds in proportion to it."""
