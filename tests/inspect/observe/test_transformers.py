@@ -262,6 +262,12 @@ def test_the_registered_implementation_gives_weights_when_asked_and_refuses_sink
     q = torch.randn(1, 2, 3, 4)
     with pytest.raises(InputError, match=r"^s_aux: got a Tensor, expected none; fix: use attn_implementation='sdpa'$"):
         regard_attention_forward(torch.nn.Identity(), q, q, q, None, s_aux=q)
+    more = torch.randn(1, 2, 5, 4)
+    message = r"^keys: got 5, expected 3, as many as queries, under a causal flag; fix: pass an attention_mask$"
+    with pytest.raises(InputError, match=message):
+        regard_attention_forward(torch.nn.Identity(), q, more, more, None, is_causal=True)
+    alone = regard_attention_forward(torch.nn.Identity(), q[:, :, -1:], more, more, None, is_causal=True)[0]
+    close(alone, (q[:, :, -1:] @ more.mT / 2).softmax(-1).matmul(more).transpose(1, 2))
 
 
 @pytest.mark.parametrize("scaling", [None, 1.0, 2.0, 0.25])
