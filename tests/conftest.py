@@ -9,7 +9,7 @@ import pytest
 import torch
 from jaxtyping import config
 
-from regard.cli import main
+from regard.cli.commands import run_command
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def regard(
         monkeypatch.setattr(sys, "argv", ["regard", *map(str, arguments)])
         code = 0
         try:
-            main()
+            run_command()
         except SystemExit as error:
             code = int(error.code or 0)
         torch.set_num_threads(threads)

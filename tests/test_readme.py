@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli import app
+from regard.cli.commands import app
 from regard.tasks import TASKS, import_task
 
 sys.path.insert(0, str(Path(__file__).parent / "web"))

@@ -11,7 +11,8 @@ from typing import Any
 from cyclopts import App
 
 from reference.names import CHINESE_TEXTS
-from regard.cli import app, inventory
+from regard.cli import inventory
+from regard.cli.commands import app
 from regard.cli.dispatch import SHARED_COMMANDS, TASK_COMMANDS
 from regard.cli.fields import Field, describe_fields
 from regard.cli.train import OPTIONS, format_default

@@ -8,7 +8,7 @@ import pytest
 
 import regard
 import regard.layers
-from regard.cli import app
+from regard.cli.commands import app
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(str(path.relative_to(DOCS)) for language in ("en", "zh") for path in (DOCS / language).rglob("*.md"))

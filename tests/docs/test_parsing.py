@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli import app
+from regard.cli.commands import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

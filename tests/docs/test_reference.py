@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from regard.cli import app
+from regard.cli.commands import app
 from regard.cli.fields import describe_fields
 from regard.tasks import TASKS, import_task
 from regard.web.limits import Limits

@@ -17,7 +17,8 @@ from rich.console import Console
 
 import regard.layers as regard_layers
 from regard.algebra import catalog, chinese
-from regard.cli import app, inventory, main
+from regard.cli import inventory
+from regard.cli.commands import app, run_command
 from regard.cli.descriptions import describe_family, select_families
 from regard.cli.explain import explain
 from regard.cli.fields import describe_fields
@@ -151,7 +152,7 @@ def test_what_cannot_be_is_one_sentence_and_exit_code_2(
     """In this process, to be quick: the next test has one of its own."""
     monkeypatch.setattr(sys, "argv", ["regard", *arguments])
     with pytest.raises(SystemExit) as left:
-        main()
+        run_command()
     assert left.value.code == 2
     errors = capsys.readouterr().err
     assert sentence in errors

@@ -36,7 +36,7 @@ FIELDS = [
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A translator of few words, with a mark and tabs in its text."""
-    from regard.cli import main
+    from regard.cli.commands import run_command
 
     place = tmp_path_factory.mktemp("odd")
     sources = [f"{WORDS[number % 4]} {WORDS[number // 4 % 4]} {'vier ' * (number // 16)}" for number in range(64)]
@@ -46,7 +46,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sys.argv = ["regard", "train", "translation", str(place / "t.de"), str(place / "t.fr"), "--folder"]
     sys.argv += [str(place / "run"), *FIELDS]
     try:
-        main()
+        run_command()
     finally:
         sys.argv = before
     return place / "run"

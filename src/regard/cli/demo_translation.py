@@ -77,10 +77,13 @@ def configure_demo(kind: str, folder: Path, seed: int) -> "TranslationConfig":
 
 def train_models(configs: "Mapping[str, TranslationConfig]", console: Console) -> dict[str, float]:
     """Train each model in a process of its own and return the seconds that each took."""
+    from regard.training.interrupt import hide_from_children
+
     context = multiprocessing.get_context("spawn")
     events, begun, seconds = context.Queue(), time.monotonic(), dict[str, float]()
-    for name, config in configs.items():
-        context.Process(target=train_in_process, args=(name, config, events), daemon=True).start()
+    with hide_from_children():
+        for name, config in configs.items():
+            context.Process(target=train_in_process, args=(name, config, events), daemon=True).start()
     columns = TextColumn("{task.description:>14}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     with Progress(*columns, TextColumn("{task.fields[figures]}"), console=console) as bar:
         tasks = {name: bar.add_task(name, total=None, figures="") for name in configs}

@@ -67,6 +67,6 @@ def call_command(command: str, arguments: Sequence[str]) -> None:
 def call_function(command: str, target: str, arguments: Sequence[str]) -> None:
     """Parse the arguments of a function, named as `module:function`, and call it."""
     module, _, function = target.partition(":")
-    app = App(name=f"regard {command}", help_format="plaintext", version_flags=[])
+    app = App(name=f"regard {command}", help_format="plaintext", version_flags=[], suppress_keyboard_interrupt=False)
     app.default(getattr(import_module(module), function))
     app(arguments or ["--help"], exit_on_error=False, print_error=False, result_action="return_value")

@@ -3,17 +3,19 @@
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from regard.cli.interruption import INTERRUPTED
 from regard.cli.output import open_training_console, print_error
 from regard.errors import format_message, wrong
 
 if TYPE_CHECKING:
     from regard.training import Event
 
-STOPPED = 130  # what a shell reports after Ctrl-C
+NOT_BEGUN = "training had not begun; run the same command again"
 
 
 def run_training(config: Any, *, resume: Path | None, options: dict[str, str]) -> None:
@@ -27,14 +29,28 @@ def run_training(config: Any, *, resume: Path | None, options: dict[str, str]) -
     restarts = parse_number(options, "restarts", 0, least=0)
     board = options.get("tensorboard") == "true"
     config = choose_parallel(config, processes * int(os.environ.get("WORLD_SIZE", "1")))
-    if processes == 1:
-        finished = train_and_show(config, resume, board) != "interrupted"
-    else:
-        from regard.training import launch
+    with say_what_is_kept(resume or config.training.folder):
+        if processes == 1:
+            finished = train_and_show(config, resume, board) != "interrupted"
+        else:
+            from regard.training import launch
 
-        finished = launch(train_in_process, config, resume, board, processes=processes, restarts=restarts)
+            finished = launch(train_in_process, config, resume, board, processes=processes, restarts=restarts)
     if not finished:
-        sys.exit(STOPPED)
+        sys.exit(INTERRUPTED)
+
+
+@contextmanager
+def say_what_is_kept(run: Path) -> Iterator[None]:
+    """Let a Ctrl-C that does not wait for the next step say how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        from regard.training.run_folder import format_resume_command
+
+        is_made = (run / "versions.json").is_file()
+        error.add_note(f"to go on: {format_resume_command(run)}" if is_made else NOT_BEGUN)
+        raise
 
 
 def train_in_process(config: Any, resume: Path | None, board: bool) -> None:

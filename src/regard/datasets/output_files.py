@@ -26,10 +26,11 @@ def replace_output(path: Path | str) -> Iterator[Path]:
         if path.exists():
             shutil.copymode(path, temporary)
         temporary.replace(path)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         with suppress(OSError):  # a name that is too long, or nothing written
             if temporary.stat().st_size:
                 temporary.replace(f"{path}.part")
+                error.add_note(f"what was written so far is in {given}.part; run the same command again for all")
         raise
     finally:
         with suppress(OSError):

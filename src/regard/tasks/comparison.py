@@ -12,7 +12,7 @@ from typing import NamedTuple
 from regard.compute.timing import Spread, summarize
 from regard.tasks.prediction import EvaluationReport
 from regard.tasks.registry import import_task
-from regard.training import train
+from regard.training import Finished, train
 
 SHARED = {"training.threads": "1"}  # so that seconds can be compared
 
@@ -102,8 +102,9 @@ def train_task(name: str, data: str, preset: str | None, values: Mapping[str, st
     with TemporaryDirectory(prefix="regard-compare-") as folder:
         config = replace(config, training=replace(config.training, folder=Path(folder) / "run"))
         task = package.build_task(config)
-        for _ in train(task, task.config):
-            pass
+        for event in train(task, task.config):
+            if isinstance(event, Finished) and event.reason == "interrupted":
+                raise KeyboardInterrupt
         reports: Mapping[str, EvaluationReport] = package.load(task.config, Path(folder) / "run").evaluate(None, "test")
     return reports
 

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -18,7 +19,7 @@ from torch.multiprocessing.spawn import ProcessExitedException
 
 from regard.errors import RegardError, format_message
 from regard.training.failures import ProcessError, read_report, write_report
-from regard.training.interrupt import Interrupt, catch_signals
+from regard.training.interrupt import Interrupt, catch_signals, hide_from_children
 
 FAILED = 2  # how a process ends whose error is written down
 PATIENCE = 5.0  # seconds in which the launcher notices that a process died
@@ -53,9 +54,12 @@ def launch(entry: Callable[..., None], *arguments: Any, processes: int, restarts
 def run_processes(config: LaunchConfig, entry: Callable[..., None], arguments: tuple[Any, ...], report: Path) -> bool:
     """Start the processes and wait. The error that one of them wrote down is raised here, once."""
     try:
-        answers = elastic_launch(config, run_worker)(entry, arguments, report)
+        with hide_from_children():
+            answers = elastic_launch(config, run_worker)(entry, arguments, report)
     except SignalException:
-        return False  # Ctrl-C: the processes have saved and printed how to go on
+        if get_saved_mark(report).exists():
+            return False  # the processes have saved and printed how to go on
+        raise KeyboardInterrupt from None
     except ChildFailedError as error:
         problem = read_report(report)
         if problem:
@@ -68,6 +72,11 @@ def run_processes(config: LaunchConfig, entry: Callable[..., None], arguments: t
     if problem:
         raise problem
     return True
+
+
+def get_saved_mark(report: Path) -> Path:
+    """Return the file that is there when a process that was interrupted has saved, and said so."""
+    return report.with_name("saved")
 
 
 def quiet_torch_logs() -> None:
@@ -92,6 +101,9 @@ def run_worker(entry: Callable[..., None], arguments: tuple[Any, ...], report: P
     if earlier:
         return earlier
     with catch_signals(patient=True) as interrupt:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        if interrupt.asked:
+            os._exit(0)  # while Python began
         try:
             entry(*arguments)
         except RegardError as error:
@@ -102,6 +114,7 @@ def run_worker(entry: Callable[..., None], arguments: tuple[Any, ...], report: P
             sys.stderr.flush()
             os._exit(1)
     if interrupt.asked:
+        get_saved_mark(report).touch()
         # The launcher has had the signal too and no longer takes answers; torch would wait 30 s for it.
         sys.stdout.flush()
         os._exit(0)
