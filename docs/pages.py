@@ -3,15 +3,15 @@
 A page is written twice, in docs/en and docs/zh. The code stands in the English one, as fenced `python` blocks that run
 one after another in one namespace, in an empty folder. If a block bound the name `figure`, `![caption](figure)` below
 it shows what was drawn. The Chinese page has the same blocks in its own words (wording.py), so that it can be read
-where it lies; docs/build.py writes them there, in place of older ones or of a line `{{ code }}`. From the first block
-that differs, all run again. Outcomes are kept in build/docs/cache under a name made from the code and from all of src,
-so that only what could have changed runs again.
+where it lies; docs/build.py writes them there, in place of older ones or of a line `{{ code }}`. A block that differs
+only in what it prints runs once (prints.py), one that only draws a figure twice; from any other that differs, all run
+again. Outcomes are kept in build/docs/cache under a name made from the code and from all of src, so that only what
+could have changed runs again.
 """
 
 import ast
 import contextlib
 import hashlib
-import io
 import json
 import re
 import shutil
@@ -19,10 +19,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from importlib.metadata import version
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from prints import PAIR, BothOutputs, is_drawing, merge_blocks
 from wording import find_english, find_unused, split_words, translate_code
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,12 +49,6 @@ class PageCode(NamedTuple):
 
     english: list[str]
     chinese: list[str]
-
-    @property
-    def same(self) -> int:
-        """How many blocks, from the first, do the same in both: they run once."""
-        pairs = zip(self.english, self.chinese, strict=True)
-        return sum(1 for _ in takewhile(lambda pair: strip_comments(pair[0]) == strip_comments(pair[1]), pairs))
 
 
 class PageOutcome(NamedTuple):
@@ -103,11 +97,6 @@ def read_code(name: str) -> PageCode:
     return PageCode(blocks, [translate_code(block, words) for block in blocks])
 
 
-def strip_comments(code: str) -> str:
-    """Return what a block does, without its comments and layout."""
-    return ast.unparse(ast.parse(code))
-
-
 def run_page(name: str, source: str) -> PageOutcome:
     """Return the outcomes of all blocks of a page, from the cache if nothing changed."""
     code = read_code(name)
@@ -122,7 +111,7 @@ def run_page(name: str, source: str) -> PageOutcome:
 
 
 def run_both(name: str, code: PageCode, folder: Path) -> PageOutcome:
-    """Run the blocks of a page, and again those that differ in Chinese, from what the blocks before had left."""
+    """Run the blocks of a page once for both languages, as far as they do the same, and then in each language."""
     import torch
     from matplotlib import rc_context
 
@@ -132,40 +121,66 @@ def run_both(name: str, code: PageCode, folder: Path) -> PageOutcome:
         first, second = Path(place) / "first", Path(place) / "second"
         first.mkdir()
         with contextlib.chdir(first):
-            common = list(run_blocks(f"zh/{name}", code.chinese[: code.same], folder, space))  # shown there too
-        left, state = dict(space), torch.get_rng_state()
+            pairs = list(run_common(name, code, folder, space))
+        left, state, same = dict(space), torch.get_rng_state(), len(pairs)
         shutil.copytree(first, second)
         with contextlib.chdir(first):
-            english = list(run_blocks(f"en/{name}", code.english, folder, space, code.same))
+            english = list(run_blocks(f"en/{name}", code.english, folder, space, same))
         torch.set_rng_state(state)
         with contextlib.chdir(second):
-            chinese = list(run_blocks(f"zh/{name}", code.chinese, folder, left, code.same))
-    return PageOutcome(common + english, common + chinese)
+            chinese = list(run_blocks(f"zh/{name}", code.chinese, folder, left, same))
+    return PageOutcome([pair[0] for pair in pairs] + english, [pair[1] for pair in pairs] + chinese)
+
+
+def run_common(name: str, code: PageCode, folder: Path, space: dict[str, Any]) -> Iterator[tuple[Outcome, Outcome]]:
+    """Run blocks until one does another thing in Chinese; yield what each printed and drew in both languages."""
+    import torch
+
+    for number, (english, chinese) in enumerate(zip(code.english, code.chinese, strict=True), 1):
+        merged = merge_blocks(english, chinese)
+        if merged is not None:
+            out = BothOutputs()
+            drawn = run_block(f"zh/{name}", number, merged, folder, space, out)  # its figure is shown there too
+            yield Outcome(out.texts[0].getvalue(), drawn), Outcome(out.texts[1].getvalue(), drawn)
+        elif is_drawing(english):
+            copy, state = dict(space), torch.get_rng_state()
+            (other,) = run_blocks(f"zh/{name}", code.chinese[:number], folder, copy, number - 1)
+            torch.set_rng_state(state)
+            (own,) = run_blocks(f"en/{name}", code.english[:number], folder, space, number - 1)
+            yield own, other
+        else:
+            return
 
 
 def run_blocks(page: str, blocks: list[str], folder: Path, space: dict[str, Any], begun: int = 0) -> Iterator[Outcome]:
     """Run blocks in one namespace from number `begun` on, and yield what each printed and drew."""
+    for number, block in enumerate(blocks[begun:], begun + 1):
+        out = BothOutputs()
+        drawn = run_block(page, number, block, folder, space, out)
+        yield Outcome(out.texts[0].getvalue(), drawn)
+
+
+def run_block(
+    page: str, number: int, block: str | ast.Module, folder: Path, space: dict[str, Any], out: BothOutputs
+) -> str | None:
+    """Run one block, and return the file of the figure that it drew, if any."""
     from matplotlib.figure import Figure
 
-    language, stem = page[:2], Path(page).stem
-    shown = space.get("figure")
-    for number, block in enumerate(blocks[begun:], begun + 1):
-        printed = io.StringIO()
-        try:
-            with contextlib.redirect_stdout(printed):
-                exec(compile(block, f"docs/{page}, block {number}", "exec"), space)
-        except Exception as error:
-            raise PageError(f"docs/{page}, block {number}: {type(error).__name__}: {error}") from error
-        figure = space.get("figure")
-        drawn = f"{stem}-{number}.{language}.svg" if isinstance(figure, Figure) and figure is not shown else None
-        if drawn is not None:
-            if language == "zh" and (words := find_english(figure)):
-                raise PageError(
-                    f"docs/{page}, block {number}: got {words} in its figure, expected Chinese; fix: add words"
-                )
-            save_figure(figure, folder / drawn)
-        shown = figure
-        yield Outcome(printed.getvalue(), drawn)
+    language, shown = page[:2], space.get("figure")
+    space[PAIR] = out.print_pair
+    try:
+        with contextlib.redirect_stdout(out):
+            exec(compile(block, f"docs/{page}, block {number}", "exec"), space)
+    except Exception as error:
+        raise PageError(f"docs/{page}, block {number}: {type(error).__name__}: {error}") from error
+    figure = space.get("figure")
+    if not isinstance(figure, Figure) or figure is shown:
+        return None
+    if language == "zh" and (words := find_english(figure)):
+        raise PageError(f"docs/{page}, block {number}: got {words} in its figure, expected Chinese; fix: add words")
+    drawn = f"{Path(page).stem}-{number}.{language}.svg"
+    save_figure(figure, folder / drawn)
+    return drawn
 
 
 def save_figure(figure: Any, path: Path) -> None:
