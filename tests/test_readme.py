@@ -55,7 +55,7 @@ def test_a_readme_fits_a_screen_or_two(name: str) -> None:
 
 
 def describe_structure(page: str) -> list[str]:
-    """What each line of a page is, without its words: headings, code, rows with their numbers, items, pictures."""
+    """Return the kind of each line of a page without its words: heading, code, row with its numbers, item, picture."""
     lines: list[str] = []
     code = ""
     for line in page.splitlines():

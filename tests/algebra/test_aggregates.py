@@ -38,7 +38,7 @@ def draw_tensors() -> tuple[Tensor, Tensor, Tensor]:
 
 
 def draw_keys(count: int, aggregate: Aggregate, logits: Tensor = SHARES) -> tuple[Tensor, Tensor | None]:
-    """Which of four keys each of `count` sequences reads when the weights are the softmax of `logits`."""
+    """Draw one of four keys for each of `count` sequences, with weights that are the softmax of `logits`."""
     blank = torch.zeros(count, 1, 2, dtype=torch.float64)
     keys, value = torch.zeros(count, 4, 2, dtype=torch.float64), torch.eye(4, dtype=torch.float64).expand(count, 4, 4)
     attended = attend(blank, keys, value, bias=Prior(logits), aggregate=aggregate)
@@ -187,7 +187,7 @@ def test_reinforce_is_unbiased_by_enumeration() -> None:
 
 
 def compute_variance(value: float) -> float:
-    """Of the gradient of one draw, summed over coordinates, by enumeration."""
+    """Return the variance of the gradient of one draw, summed over coordinates, by enumeration."""
     scores = SHARES.log().requires_grad_()
     log_p = torch.log_softmax(scores, 0)
     grads = [

@@ -22,7 +22,7 @@ LEAST = {"transformer": 0.95, "recurrent": 0.6}
 
 
 def build_if_installed(build: Callable[..., Contender], *arguments: object) -> Contender | None:
-    """The contender, or none where its library is not installed: the worker has all of them."""
+    """Return the contender, or None if its library is not installed: the worker has all of them."""
     try:
         return build(*arguments)
     except ImportError:

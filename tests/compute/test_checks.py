@@ -38,7 +38,7 @@ B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
 
 
 def call(**changes: Any) -> Callable[[], object]:
-    """attend() on good input, but for the changes."""
+    """Call `attend` on good input, except for the changes."""
     good = {"query": torch.ones(B, H, L, D), "key": torch.ones(B, H, S, D), "value": torch.ones(B, H, S, E)}
     return lambda: attend(**(good | changes))
 

@@ -83,7 +83,7 @@ def tensors(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]
 
 
 def compute_by_definition(query: Tensor, key: Tensor, options: dict[str, Any]) -> Tensor:
-    """Scores, bias, mask, normalizer and reading, written out."""
+    """Return scores, bias, mask, normalizer and aggregate, written out."""
     pairs = Pairs(L, S)
     scores = options.get("score", ScaledDot())(query, key)
     if "bias" in options:

@@ -63,7 +63,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(tree: Path, *arguments: str) -> str:
-    """What a command prints in that tree; its errors are the test's."""
+    """Return what a command prints in that tree; if it fails, the test does."""
     here = {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
     command = [sys.executable, "-m", *arguments]
     done = subprocess.run(command, cwd=tree, env={**os.environ, **here}, capture_output=True, text=True, check=False)

@@ -18,7 +18,7 @@ TWO_WIDTHS = ("additive", "concat", "bilinear", "low-rank", "location")
 
 
 def agree(case: CatalogCase, sizes: catalog.Sizes, dropout: float = 0.0) -> int:
-    """How many paths were compared."""
+    """Compare all paths, and return how many there were."""
     errors = list(compare_backends(case, build_parts(case, sizes), sizes, dropout=dropout))
     wrong = [error for error in errors if not error.within_tolerance]
     assert not wrong, wrong

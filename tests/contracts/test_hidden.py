@@ -23,7 +23,7 @@ CONTENTS = (1e5, 1e30, "largest", float("nan"), float("inf"))
 
 
 def spoil(tensor: Tensor, hidden: Tensor, content: float | str) -> Tensor:
-    """The tensor with other content at the keys that are hidden."""
+    """Return the tensor with other content at the keys that are hidden."""
     largest = torch.finfo(tensor.dtype).max
     number = largest if content == "largest" else float(content)
     number = min(number, largest) if number < float("inf") else number
@@ -49,7 +49,7 @@ def compute_outcome(parts: Parts, tensors: list[Tensor], backend: BackendName, r
 
 
 def find_conditions(parts: Parts, clean: list[Tensor]) -> list[Tensor]:
-    """How many times larger a rounding of the scores is in each outcome; 1 for all but sums of both signs.
+    """Return how many times larger a rounding of the scores is in each outcome; 1 for all but sums of both signs.
 
     w = s / T with T = Σ s: scores that are off by a share u each move T by up to u Σ|s|, so w by a share of
     u (1 + Σ|s| / |T|), and Σ|s| / |T| = Σ|w| of the row. The gradient, (δ − w) / T, has the same factor; that of a

@@ -25,7 +25,7 @@ PLAIN = CatalogCase("scaled-dot", "none", "causal-window", "softmax", "soft")
 
 
 def redefine(part: Any, name: str, change: Any) -> Any:
-    """The same part of a subclass whose definition is changed."""
+    """Return the same part of a subclass whose definition is changed."""
     parent = type(part)
     inherited = getattr(parent, name)
     own = type(f"Own{parent.__name__}", (parent,), {name: lambda self, *given: change(inherited(self, *given), *given)})

@@ -20,20 +20,20 @@ from regard.compute.verification import build_parts
 
 
 def _overlap_rows(numbers: Tensor) -> Tensor:
-    """Rows that share all but one of their numbers, and leads that share all but two."""
+    """Return rows that share all but one of their numbers, and leads that share all but two."""
     strides = (*range(numbers.dim() - 1, 1, -1), 1, 1)
     return numbers.flatten().repeat(4).as_strided(numbers.shape, strides, 1)
 
 
 def _set_odd_strides(numbers: Tensor) -> Tensor:
-    """An axis of size one may have any stride: here of all leads, and of the rows' own."""
+    """Return the numbers with odd strides along axes of size one, which may have any."""
     view = numbers[..., :1].expand(numbers.shape) if numbers.shape[-1] == 1 else numbers
     first = view[:1].as_strided((1, *view.shape[1:]), (7, *view.stride()[1:]))
     return first.expand(view.shape)
 
 
 def _negate_lazily(numbers: Tensor) -> Tensor:
-    """torch only notes that these are to be negated: the memory holds the opposite."""
+    """Return numbers that torch only notes as negated: the memory holds the opposite."""
     return torch._neg_view(-numbers)
 
 
@@ -80,7 +80,7 @@ SIZES = verification.SMALL
 def lay_inputs(
     layout: str, who: Sequence[bool], dtype: torch.dtype = torch.float64
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """Queries, keys and values, some of them laid out so; and the same numbers one after another."""
+    """Return queries, keys and values, some in this layout, and the same numbers one after another."""
     drawn = [tensor.detach() for tensor in verification.draw_inputs(SIZES, dtype=dtype)]
     odd = [LAYOUTS[layout](tensor) if asked else tensor for tensor, asked in zip(drawn, who, strict=True)]
     plain = [tensor.clone(memory_format=torch.contiguous_format).resolve_neg() for tensor in odd]
@@ -88,7 +88,7 @@ def lay_inputs(
 
 
 def differ(parts: Parts, odd: list[Tensor], plain: list[Tensor], backend: BackendName) -> float:
-    """The worst difference of outputs and gradients, relative to the size of the numbers."""
+    """Return the worst difference of outputs and gradients, relative to the size of the numbers."""
     found, true = (verification.run_backend(parts, tensors, backend) for tensors in (odd, plain))
     pairs = [(found.output, true.output)]
     if torch.is_grad_enabled():

@@ -43,7 +43,7 @@ KERNELS = (
 
 
 def spread(tensors: tuple[Tensor, ...]) -> list[Tensor]:
-    """The same with all leading axes written out; gradients arrive at the originals, summed."""
+    """Return the tensors with all leading axes written out; gradients arrive at the originals, summed."""
     return [tensor.expand(*SIZES.lead, *tensor.shape[-2:]).clone() for tensor in tensors]
 
 

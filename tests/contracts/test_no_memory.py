@@ -98,7 +98,7 @@ KERNELS: Mapping[str, Run] = {
 
 
 def draw_real(*shape: int) -> Tensor:
-    """Numbers that want a gradient."""
+    """Draw numbers that want a gradient."""
     return torch.randn(*shape, requires_grad=True)
 
 

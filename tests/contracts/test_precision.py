@@ -25,7 +25,7 @@ KERNEL = {("sdpa", torch.float32): 20, ("local", torch.float32): 20}
 
 
 def exact(parts: Parts) -> Parts:
-    """The same parts with the same, already rounded, numbers in float64."""
+    """Return the same parts with the same, already rounded, numbers in float64."""
     for part in parts:
         if isinstance(part, torch.nn.Module):
             part.to(torch.float64)

@@ -39,7 +39,7 @@ def _compiled_library() -> None:
 
 
 def read_table() -> dict[str, dict[str, str]]:
-    """The cells of the document, by row and column."""
+    """Return the cells of the document, by row and column."""
     found, family, columns = {}, "", []
     for line in transforms.TARGET.read_text(encoding="utf-8").splitlines():
         cells = [part.strip() for part in line.replace("\\|", "\0").split("|")[1:-1]]

@@ -40,7 +40,7 @@ class Setting(NamedTuple):
 
 
 def list_settings() -> list[Setting]:
-    """Every case with one of each; a row total only of scores that are positive, or it may be next to nothing."""
+    """Return every case with one setting of each kind; row totals only of positive scores, or they may be near 0."""
     names = [list(catalog.FAMILIES[family]) for family in catalog_cases.FAMILIES[:-1]]
     cases = [case for case in choose_pairwise_cases([*names, ["soft"]]) if case.normalizer != "row-total"]
     cases += choose_pairwise_cases([["features"], ["none"], list(catalog.MASKS), ["row-total"], ["soft"]])
@@ -54,7 +54,7 @@ def list_settings() -> list[Setting]:
 
 
 def compute(setting: Setting) -> list[tuple[str, AttentionResult, Tensor]]:
-    """What every able backend makes of a setting, and the values."""
+    """Return what every backend that supports a setting computes, and the values."""
     case, dtype, leads, broken, grad = setting
     parts = build_parts(case, SMALL, dtype=dtype)
     query, key, value = (tensor.detach() / 2 for tensor in verification.draw_inputs(SMALL, dtype=dtype, leads=leads))
@@ -94,7 +94,7 @@ def compute_rounding(dtype: torch.dtype) -> float:
 
 
 def check_views(attended: AttentionResult) -> None:
-    """Tiles, the largest, entropy and what is received are those of the dense table."""
+    """Check that tiles, the largest, entropy and what is received are those of the dense table."""
     weights = attended.weights
     dense = weights.dense().detach()
     allowed = compute_rounding(attended.output.dtype)

@@ -79,7 +79,7 @@ class Handler(BaseHTTPRequestHandler):
         self.shelf.sent += len(rest)
 
     def log_message(self, *words: object) -> None:
-        """Says nothing."""
+        """Do not log."""
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ NUMBERS = (0, 1, 0x7F, 0xFF, 0xFFFF, 2**31 - 1, 2**31, 2**32 - 1)
 
 
 def damage(content: bytes, chance: random.Random) -> bytes:
-    """The same with a few things cut, doubled, flipped or put in."""
+    """Return the content with a few parts cut, doubled, flipped or inserted."""
     data = bytearray(content)
     for _ in range(chance.choice((1, 1, 2, 5))):
         place, length = chance.randrange(len(data) + 1), chance.choice((1, 1, 4, 50))

@@ -206,7 +206,7 @@ def pack_archive(*members: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED
 
 
 def change_entry(archive: bytes, place: int, value: bytes, central: bytes = b"PK\1\2") -> bytes:
-    """The same with other bytes in the first entry of its list."""
+    """Return the archive with other bytes in the first entry of its list."""
     begin = archive.index(central) + place
     return archive[:begin] + value + archive[begin + len(value) :]
 
@@ -335,7 +335,7 @@ def test_a_text_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch:
 
 
 def drip(shelf: Any, content: bytes, pause: float = 0.02) -> None:
-    """From now on every answer is this, a byte at a time, for as long as somebody listens."""
+    """Answer every request with this from now on, a byte at a time, for as long as somebody listens."""
 
     def answer(self: Any) -> None:
         self.shelf.asked.append("")

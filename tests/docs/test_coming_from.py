@@ -38,7 +38,7 @@ def fill(parameter: Tensor | None, values: Tensor) -> None:
 
 
 def build_additive(query: Tensor, key: Tensor, weight: Tensor) -> Additive:
-    """The score with matrices (hidden, width) and a vector."""
+    """Return the score with matrices (hidden, width) and a vector."""
     score = Additive(query.shape[1], key.shape[1], query.shape[0])
     assert score.query is not None
     assert score.key is not None

@@ -18,7 +18,7 @@ COMMAND = re.compile(r"(?:^\$ |`)regard ([a-z-]+(?: [^`\n]*)?)", re.MULTILINE)
 
 
 def list_commands() -> list[str]:
-    """All commands, without comments, redirections and pipes."""
+    """Return all commands, without comments, redirections and pipes."""
     found = {each for path in PAGES for each in COMMAND.findall(path.read_text(encoding="utf-8"))}
     return sorted({re.split(r"\s+[#<>|]|\s*\\$|…", each)[0].strip() for each in found})
 

@@ -34,7 +34,7 @@ def make_config(**changes: object) -> ModelConfig:
 
 
 def build_untrained(model: ModelConfig) -> Translator:
-    """One with random weights, which ends after some tokens."""
+    """Return a translator with random weights, which ends after some tokens."""
     torch.manual_seed(3)
     made = build_model(model, source=len(SOURCE), target=len(TARGET)).eval()
     with torch.no_grad():
@@ -48,7 +48,7 @@ def build_untrained(model: ModelConfig) -> Translator:
 
 @cache
 def train_translator() -> Translator:
-    """One that has learned, a little, to say a source backwards."""
+    """Return a translator that has learned, a little, to reverse a source."""
     made = build_untrained(replace(make_config(), dropout=0.0))
     optimizer = torch.optim.AdamW(made.model.parameters(), lr=5e-3)
     for _ in range(100):
@@ -71,7 +71,7 @@ def convert(torchs: Translator, folder: Path) -> CTranslate2Translator:
 
 
 def check_alike(torchs: Translator, other: Translator, search: TranslationSearchOptions) -> int:
-    """Checks that both say the same; how many tokens that were."""
+    """Check that both translate alike, and return how many tokens were compared."""
     wanted, found = (one.translate(TEXTS, search, attention=True) for one in (torchs, other))
     for one, two in zip(wanted, found, strict=True):
         assert [said.tokens for said in one.best] == [said.tokens for said in two.best]

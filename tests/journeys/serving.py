@@ -61,7 +61,7 @@ def start_command(*arguments: object, folder: Path) -> subprocess.Popen[str]:
 
 
 def share_folder(own: Path, name: str, make: Callable[[Path], None]) -> Path:
-    """A folder with runs that are trained once, which test processes share."""
+    """Return a folder with runs that are trained once and that test processes share."""
     place = own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own
     folder = place / name
     with (place / f"{name}.lock").open("w") as lock:
@@ -74,14 +74,14 @@ def share_folder(own: Path, name: str, make: Callable[[Path], None]) -> Path:
 
 
 def train(*arguments: object, folder: Path) -> None:
-    """A training, to its end."""
+    """Train to the end."""
     process = start_command("train", *arguments, folder=folder)
     output, _ = process.communicate(timeout=800)
     assert process.returncode == 0, output
 
 
 def train_translators(folder: Path) -> None:
-    """The runs `later` and `earlier`, of one training."""
+    """Train the runs `later` and `earlier`, of one training."""
     draw = random.Random(2)
     rows = [[draw.randrange(6) for _ in range(draw.randint(2, 4))] for _ in range(300)]
     languages = [draw.choice((ENGLISH, CHINESE)) for _ in rows]
@@ -99,7 +99,7 @@ def train_translators(folder: Path) -> None:
 
 
 def train_observers(folder: Path) -> None:
-    """The runs `scenes`, a captioner, and `tones`, a listener, of the data that the tasks generate."""
+    """Train the runs `scenes`, a captioner, and `tones`, a recognizer, on the data that the tasks generate."""
     short = ("--stop.epochs", "none", "--stop.target", "none", "--schedule.warmup", 5, "--training.threads", 1)
     scenes = ("--data.scenes", 60, "--data.held_out", 2, "--learning.budget", 100, "--stop.steps", 30)
     train("captioning", "--folder", "scenes", *scenes, *short, folder=folder)
@@ -178,13 +178,13 @@ class PageVisit:
         page.on("request", lambda request: self.note(self.is_foreign(request.url), f"elsewhere: {request.url}"))
 
     def list_troubles(self) -> list[str]:
-        """Everything that went wrong but requests that the page aborted on purpose, and what a test excused."""
+        """Return what went wrong, except requests that the page aborted on purpose and what a test excused."""
         excused = Counter({f"failed: {url} net::ERR_ABORTED": count for url, count in self.aborts.items()})
         left, excuses = (Counter(self.troubles) - excused).elements(), self.excuses.copy()
         return [trouble for trouble in left if not self.is_excused(trouble, excuses)]
 
     def is_excused(self, trouble: str, excuses: Counter[str]) -> bool:
-        """Whether an excuse is left for a trouble; it is used up."""
+        """Return whether an excuse is left for a trouble; it is used up."""
         part = next((part for part, count in excuses.items() if count and part in trouble), None)
         excuses.subtract([] if part is None else [part])
         return part is not None

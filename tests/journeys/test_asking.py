@@ -69,7 +69,7 @@ REDRAWN = "([canvas, before]) => document.querySelector(canvas).toDataURL() !== 
 
 
 def read_canvas(page: Any, canvas: str) -> str:
-    """What a canvas shows."""
+    """Return what a canvas shows."""
     content: str = page.eval_on_selector(canvas, "(canvas) => canvas.toDataURL()")
     return content
 

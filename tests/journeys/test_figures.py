@@ -12,7 +12,7 @@ from regard.inspect.recording import Recording
 
 
 def write_run(folder: Path, rate: float) -> Path:
-    """A run folder with metrics, the last line of which is not yet whole."""
+    """Write a run folder with metrics whose last line is not complete."""
     folder.mkdir()
     lines = [{"event": "stepped", "step": step, "loss": 3 / (1 + rate * step), "rate": 1e-3} for step in range(1, 30)]
     lines += [{"event": "evaluated", "step": 30, "metrics": {"exact": 50.0, "loss": float("nan")}}]

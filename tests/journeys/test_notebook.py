@@ -85,7 +85,7 @@ def lab(folder: Path) -> Iterator[str]:
 
 
 def look_through(page: Page, place: int) -> None:
-    """One of several panels: its map tells weights, its heads can be chosen, and its neighbors stay as they are."""
+    """Check one of several panels: its map shows weights, its heads can be chosen, and its neighbors do not change."""
     panel = page.locator(".regard-output").nth(place)
     panel.scroll_into_view_if_needed()
     canvas = panel.locator("canvas.regard-heatmap-canvas")
@@ -102,7 +102,7 @@ def look_through(page: Page, place: int) -> None:
 
 
 def measure_brightness(page: Page, place: int) -> Any:
-    """How bright the paper of a panel is."""
+    """Return how bright the paper of a panel is."""
     return (
         page.locator(".regard-cell")
         .nth(place)
@@ -142,7 +142,7 @@ def test_a_notebook_shows_panels_that_ask_nobody(browser: Browser, lab: str, fol
 
 
 def check_converted(page: Page, saved: Path) -> None:
-    """The HTML of nbconvert has the same panels, and a picture in each where no script runs."""
+    """Check that the HTML of nbconvert has the same panels, and a picture in each if no script runs."""
     html, _ = HTMLExporter(require_js_url="", mathjax_url="").from_filename(str(saved))
     place = saved.with_suffix(".html")
     place.write_text(html, encoding="utf-8")
@@ -168,7 +168,7 @@ def check_converted(page: Page, saved: Path) -> None:
 
 
 def read_weight(panel: Locator) -> tuple[int, int, float]:
-    """The query, the key and the weight in the middle of the map, about which its buttons zoom."""
+    """Return the query, the key and the weight in the middle of the map, about which its buttons zoom."""
     canvas = panel.locator("canvas.regard-heatmap-canvas")
     x, y = canvas.evaluate("""({ map: { margins, plot } }) =>
         [margins.left + plot.width / 2, margins.top + plot.height / 2]""")
@@ -253,7 +253,7 @@ def run_first_cell(page: Page) -> None:
 
 
 def check_restarted(page: Page) -> None:
-    """A cell whose kernel was restarted says so; run again, it has the kernel again."""
+    """Check that a cell whose kernel was restarted says so, and has the kernel again if it is run again."""
     page.get_by_text("Kernel", exact=True).first.click()
     page.get_by_text("Restart Kernel…", exact=True).click()
     page.get_by_role("button", name="Confirm Kernel Restart").click()

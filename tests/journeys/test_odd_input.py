@@ -199,7 +199,7 @@ def test_words_that_are_no_text_are_one_sentence(regard: Regard, run: Path) -> N
 
 
 def list_odd_files(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Files that are not text, and the message for each."""
+    """Yield files that are not text, and the message for each."""
     os.mkfifo(folder / "pipe")
     yield folder / "pipe", "pipe, which is a pipe or a device, expected a file; fix: write its content to a file first"
     yield Path("/dev/zero"), "/dev/zero, which is a pipe or a device, expected a file; fix: write its content"

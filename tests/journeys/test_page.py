@@ -44,7 +44,7 @@ def server(runs: Path, recordings: list[Path]) -> Iterator[Server]:
 
 
 def build_long_map() -> FactoredMap:
-    """32,768 × 32,768 weights of 64 kinds of queries and keys, so that totals are found from 64 of them."""
+    """Return 32,768 × 32,768 weights of 64 kinds of queries and keys: 64 of them give the totals."""
     kinds, block = 64, LONG // 64
     angles = torch.arange(LONG) // block * (2 * torch.pi / kinds)
     vectors = 4 * torch.stack([angles.cos(), angles.sin()], dim=1)[None]
@@ -61,7 +61,7 @@ def build_long_map() -> FactoredMap:
 
 
 def read_translation(page: Any) -> str:
-    """The translation, when it is complete."""
+    """Return the translation, when it is complete."""
     page.wait_for_selector(".hypothesis[aria-pressed=true], .answer-text")
     settle(page)
     text: str = page.inner_text(".answer-text")
@@ -69,18 +69,18 @@ def read_translation(page: Any) -> str:
 
 
 def read_map_label(page: Any) -> str:
-    """What the heat map says of itself."""
+    """Return the label of the heat map."""
     label: str = page.get_attribute(".attention canvas.regard-heatmap-canvas", "aria-label")
     return label
 
 
 def wait_for_address(page: Any, part: str) -> None:
-    """Waits until the address says so: `page.url` may be told of a change later than the page."""
+    """Wait until the address has this part: `page.url` may learn of a change later than the page."""
     page.wait_for_function("part => location.hash.includes(part)", arg=part)
 
 
 def shows(page: Any, text: str) -> None:
-    """Waits until the heat map says so of itself."""
+    """Wait until the label of the heat map has this text."""
     page.wait_for_selector(f".attention canvas.regard-heatmap-canvas[aria-label*='{text}']")
 
 
@@ -285,7 +285,7 @@ def test_pan_and_zoom_over_a_long_recording(open_visit: Callable[..., Any]) -> N
 
 
 def measure_script_seconds(session: Any) -> float:
-    """The seconds that scripts of a page have run."""
+    """Return the seconds that scripts of a page have run."""
     [seconds] = [
         one["value"] for one in session.send("Performance.getMetrics")["metrics"] if one["name"] == "ScriptDuration"
     ]

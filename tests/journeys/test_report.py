@@ -61,13 +61,13 @@ def sentence(open_report: Callable[..., Page]) -> Page:
 
 
 def read_pixels(page: Page) -> str:
-    """The heat map as it is painted now."""
+    """Return the heat map as it is painted now."""
     settle(page)
     return str(page.evaluate("() => document.querySelector('.regard-heatmap-canvas').toDataURL()"))
 
 
 def hover(page: Page, row: int, column: int) -> tuple[str, list[int]]:
-    """Points at a cell; what is said there, and the color of that place."""
+    """Point at a cell; return the text shown there, and the color of that place."""
     canvas = page.locator(".regard-heatmap-canvas")
     box = canvas.bounding_box()
     assert box is not None

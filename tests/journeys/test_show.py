@@ -14,7 +14,7 @@ from tests.inspect.draw.test_report import unpack_numbers
 
 
 def read_contents(page: Path) -> dict[str, Any]:
-    """The data of a page."""
+    """Return the data of a page."""
     found = re.search(r'id="recording">(.*?)</script>', page.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
     data: dict[str, Any] = json.loads(found[1])

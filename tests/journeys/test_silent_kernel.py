@@ -63,7 +63,7 @@ def panel(watched: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Page
 
 
 def expect_kernel(page: Page, state: str) -> None:
-    """The cell says how its kernel is: in the foot that weights come from it, or above the map that they do not."""
+    """Check that the cell says how its kernel is: in the foot that weights come from it, or above the map that not."""
     expect(page.locator(".regard-output")).to_have_attribute("data-kernel", state)
     foot, trouble = page.locator(".regard-foot"), page.locator(".regard-trouble")
     if state == "yes":

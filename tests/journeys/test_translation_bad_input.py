@@ -31,7 +31,7 @@ def write(name: str, *lines: str) -> str:
 
 
 def make_text(pairs: int = 40) -> tuple[str, str]:
-    """Two aligned files of so many pairs."""
+    """Return two aligned files of so many pairs."""
     draw = random.Random(2)
     rows = [[draw.choice("abcdef") for _ in range(draw.randint(2, 4))] for _ in range(pairs)]
     return write("t.en", *map(" ".join, rows)), write("t.fr", *(" ".join(row).upper() for row in rows))

@@ -53,7 +53,7 @@ def start(*arguments: object, folder: Path) -> subprocess.Popen[str]:
 
 
 def regard(*arguments: object, folder: Path, given: str = "") -> str:
-    """The output of a command that succeeds."""
+    """Return the output of a command that succeeds."""
     process = start(*arguments, folder=folder)
     output, errors = process.communicate(given, timeout=800)
     assert process.returncode == 0, errors
@@ -80,7 +80,7 @@ def train(run: str) -> tuple[str, ...]:
 
 
 def read_contents(run: Path) -> dict[str, Any]:
-    """All of a run that must not depend on whether it was killed."""
+    """Return all of a run that must not depend on whether it was killed."""
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     found: dict[str, Any] = {"metrics": [{name: line[name] for name in line if name != "seconds"} for line in lines]}
     for path in sorted(run.rglob("*.safetensors")):
@@ -105,7 +105,7 @@ def test_a_run_killed_and_resumed_ends_with_the_same_bits(place: Path) -> None:
 
 
 def kill_in_the_middle(place: Path) -> Path:
-    """A run that was killed after its first checkpoint; on a busy machine one may be done before we notice it."""
+    """Kill a run after its first checkpoint; on a busy machine it may be done before we notice."""
     for attempt in range(20):
         run = place / f"killed {attempt}"
         process = start(*train(run.name), folder=place)

@@ -23,7 +23,7 @@ def draw_sequences(length: int, seed: int = 0) -> Tensor:
 
 
 def attend_alone(attention: Attention, parts: list[Tensor]) -> Tensor:
-    """What the last part of one sequence gets, computed in one piece, without any padding."""
+    """Return what the last part of one sequence gets, computed in one piece, without any padding."""
     whole = torch.cat(parts)[None]
     return attention.attend_self(whole, mask=Causal())[0].output[0, -len(parts[-1]) :]
 

@@ -47,7 +47,7 @@ def gradients(output: Tensor, tensors: list[Tensor]) -> list[Tensor]:
 
 
 def own_gradients(layer: Attention) -> list[Tensor]:
-    """The gradients of the parameters, in the order in which torch's module has them."""
+    """Return the gradients of the parameters, in the order in which torch's module has them."""
     parts = layer.projections
     assert isinstance(parts, PackedProjections | Projections)
     ins = [parts.input] if isinstance(parts, PackedProjections) else [parts.query, parts.key, parts.value]

@@ -22,7 +22,7 @@ def build_heads(**options: object) -> GatedHeads:
 
 
 def one_sample(layer: GatedHeads, x: Tensor) -> tuple[Tensor, list[Tensor]]:
-    """The docstring's formulas for one sample, a head and a position at a time."""
+    """Compute the docstring's formulas for one sample, a head and a position at a time."""
     score = layer.mechanism.score
     assert isinstance(score, Additive)
     rows = [module.weight.view(K, N, -1) for module in (layer.inputs, layer.mean, layer.previous)]

@@ -80,7 +80,7 @@ CONFIGS: dict[str, ModelConfig] = {
 
 
 def make(name: str) -> EncoderDecoder[Any]:
-    """A model in evaluation, with biases that are not zero."""
+    """Return a model in evaluation, with biases that are not zero."""
     torch.manual_seed(7)
     model = build_model(CONFIGS[name], source=W, target=V).double().eval()
     with torch.no_grad():

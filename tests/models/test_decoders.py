@@ -11,7 +11,7 @@ from regard.models.interface import TeacherForcingOutput
 
 
 def decode_stepwise(decoder: Decoder[Any], tokens: Tensor, encoded: EncoderOutput) -> tuple[Tensor, Tensor | None]:
-    """The definition: begin, then one step after another."""
+    """Compute the definition: begin, then one step after another."""
     state, logits, weights = decoder.begin(encoded), [], []
     for token in tokens.unbind(1):
         step = decoder.step(token, state)

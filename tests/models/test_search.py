@@ -37,7 +37,7 @@ def _without_gradients() -> Iterator[None]:
 def rescore(
     model: EncoderDecoder[Any], encoded: EncoderOutput, rows: list[int], targets: list[tuple[int, ...]]
 ) -> tuple[list[float], Tensor | None]:
-    """The log-probabilities of complete targets by teacher forcing, and where their steps looked."""
+    """Return the log-probabilities of complete targets by teacher forcing, and the weights of their steps."""
     longest = max(map(len, targets))
     given = torch.tensor([[MARKS.begin, *target, *[0] * (longest - len(target))] for target in targets])
     wanted = torch.tensor([[*target, MARKS.end, *[0] * (longest - len(target))] for target in targets])
@@ -49,7 +49,7 @@ def rescore(
 
 
 def check(model: EncoderDecoder[Any], encoded: EncoderOutput, lengths: Tensor, found: list[list[Hypothesis]]) -> None:
-    """Probabilities and weights are those of teacher forcing."""
+    """Check that probabilities and weights are those of teacher forcing."""
     rows = [row for row, own in enumerate(found) for _ in own]
     log_probs, weights = rescore(model, encoded, rows, [one.tokens for one in flat(found)])
     assert [one.log_prob for one in flat(found)] == pytest.approx(log_probs, abs=1e-9)
@@ -66,7 +66,7 @@ def flat(found: list[list[Hypothesis]]) -> list[Hypothesis]:
 
 
 def few_words(name: str) -> EncoderDecoder[Any]:
-    """A model of few words, whose endings are neither first nor last."""
+    """Return a model of few words, whose endings are neither first nor last."""
     torch.manual_seed(5)
     model = build_model(CONFIGS[name], source=W, target=FEW).double().eval()
     for parameter in model.parameters():
@@ -198,7 +198,7 @@ def test_batch_and_padding_change_nothing(name: str, stop: Any) -> None:
 def search_full_by_hand(
     model: EncoderDecoder[Any], encoded: EncoderOutput, row: int, limit: int, plan: BeamOptions
 ) -> list[tuple[int, ...]]:
-    """The definition of `stop="full"` with lists: endings are collected until there are as many as the beam is wide."""
+    """Search by the definition of `stop="full"` with lists, until there are as many endings as the beam is wide."""
     own = EncoderOutput(*(None if part is None else part[row : row + 1] for part in encoded))
     words = [token for token in range(FEW) if token not in (MARKS.end, *MARKS.never)]
     live: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]

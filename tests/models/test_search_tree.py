@@ -54,7 +54,7 @@ def search(model: Any, encoded: EncoderOutput, plan: BeamOptions | SamplingOptio
 
 
 def find_path(branches: dict[int, Branch], last: Branch) -> list[Branch]:
-    """From the root to a branch."""
+    """Return the branches from the root to one."""
     found = [last]
     while found[0].parent != ROOT:
         found.insert(0, branches[found[0].parent])

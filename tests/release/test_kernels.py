@@ -77,7 +77,7 @@ def get_width(found: native.Library | None, dtype: str = "float") -> int:
 
 
 def get_processor_widths() -> list[int]:
-    """What this processor can run, read where the kernel of Linux says it."""
+    """Return what this processor can run, read where the kernel of Linux says it."""
     flags = Path("/proc/cpuinfo").read_text().split("flags", 1)[1].splitlines()[0].split()
     wide = {"avx2", "fma"} <= set(flags)
     widest = wide and {f"avx512{part}" for part in ("f", "bw", "cd", "dq", "vl")} <= set(flags)

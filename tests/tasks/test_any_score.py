@@ -66,14 +66,14 @@ def list_fields(task: str) -> set[str]:
 
 @lru_cache(maxsize=1)
 def open_task(task: str, preset: str) -> tuple[Any, Any, Any]:
-    """A task over little data, its configuration, and its first batch."""
+    """Return a task over little data, its configuration, and its first batch."""
     config = import_task(task).configure(preset, (), SMALL[task])
     made = import_task(task).build_task(config)
     return made, config, made.epoch(0, DataShare())[0]
 
 
-def learns(task: str, preset: str, field: str, name: str) -> None:
-    """One step back from the loss: finite numbers, in all gradients too."""
+def check_learning(task: str, preset: str, field: str, name: str) -> None:
+    """Check that the loss of one batch and all gradients are finite."""
     made, config, batch = open_task(task, preset)
     made.config = import_task(task).apply_changes(config, {field: name})
     torch.manual_seed(3)
@@ -89,7 +89,7 @@ def learns(task: str, preset: str, field: str, name: str) -> None:
 @pytest.mark.parametrize(("task", "preset", "field"), name_cases(PLACES))
 def test_any_score_goes_with_any_task(task: str, preset: str, field: str) -> None:
     for name in SCORES:
-        learns(task, preset, field, name)
+        check_learning(task, preset, field, name)
 
 
 NORMALIZED = [(task, preset, field.replace("score", "normalizer")) for task, preset, field in PLACES]
@@ -103,10 +103,10 @@ def test_any_normalizer_goes_with_any_task(task: str, preset: str, field: str) -
     steps = "attention" in field and preset in ("bahdanau", "luong")
     refused = {PREDICTED} if steps else {PREDICTED, "monotonic", "hard-monotonic", "chunkwise"}
     for name in set(NORMALIZERS) - refused:
-        learns(task, preset, field, name)
+        check_learning(task, preset, field, name)
     for name in refused:
         with pytest.raises(InputError, match=rf"normalizer: got '?{name}\b.*, expected .*; fix: "):
-            learns(task, preset, field, name)
+            check_learning(task, preset, field, name)
 
 
 def test_no_score_of_a_task_is_left_out() -> None:

@@ -43,7 +43,7 @@ def test_reinforce_points_where_the_expectation_does_and_the_others_near_it() ->
 
 
 def climb(name: str | None, steps: int = 40) -> float:
-    """How much the exact expectation grows while only where to look is learned: by its own gradient, or another."""
+    """Return how much the exact expectation grows if only the attention is trained: by its own gradient, or another."""
     own = build_case(7)
     before, optimizer = float(compute_exact_objective(own).detach()), torch.optim.Adam(own.attention_parameters, 0.03)
     torch.manual_seed(11)

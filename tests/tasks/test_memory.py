@@ -35,7 +35,7 @@ def test_one_fact_is_found_after_200_steps(regard: Regard) -> None:
 
 
 def find_last_fact(facts: list[str], name: str) -> int:
-    """The last fact that begins with this name."""
+    """Return the last fact that begins with this name."""
     return max(number for number, fact in enumerate(facts) if fact.startswith(f"{name} "))
 
 

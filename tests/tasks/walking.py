@@ -20,7 +20,7 @@ def to_flags(values: Mapping[str, object]) -> list[str]:
 
 
 def walk(regard: Regard, name: str, *data: str, **options: Any) -> dict[str, dict[str, float]]:
-    """Trains into `run` with `options["fields"]`, and takes every other step; returns what the evaluation said."""
+    """Train into `run` with `options["fields"]`, take every other step, and return what the evaluation printed."""
     done = regard("train", name, *data, *options.get("more", ()), "--folder", "run", *to_flags(options["fields"]))
     assert done.code == 0, done.errors
     assert "now: regard evaluate run, or: regard " in done.output
@@ -60,7 +60,7 @@ def check_loaded(item: Sequence[object], printed: str) -> None:
 
 
 def check_exact_resume(run: Path, cut_at: int) -> None:
-    """The same run once more, cut off without a word behind step `cut_at` and resumed: every bit is the same."""
+    """Train the same run again, cut it off after step `cut_at` and resume it: every bit must be the same."""
     config = read_config(run)
     again = run.with_name(f"{run.name}-again")
     config = replace(config, training=replace(config.training, folder=again))
@@ -76,7 +76,7 @@ def check_exact_resume(run: Path, cut_at: int) -> None:
 
 
 def read_contents(run: Path) -> dict[str, Any]:
-    """All of a run that must not depend on whether it was cut off."""
+    """Return all of a run that must not depend on whether it was cut off."""
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     found: dict[str, Any] = {"metrics": [{name: line[name] for name in line if name != "seconds"} for line in lines]}
     for path in sorted(run.rglob("*.safetensors")):

@@ -127,13 +127,13 @@ def find_path_of_handle(handle: int) -> str:
 
 
 def generalize_path(path: str) -> str:
-    """A path in the run folder with N for every step: the same whenever the same thing is done."""
+    """Return a path in the run folder with N for every step: the same whenever the same thing is done."""
     path = re.sub(r"^/?(\.run\.writing|run)(?=/|$)", lambda found: "RUN" if found[1] == "run" else found[1], path)
     return re.sub(r"\d{9}", "N", path).strip("/") or "."
 
 
 def train_toy(folder: Path, resume: bool, **settings: object) -> None:
-    """A whole run or what is left of one; ends the process."""
+    """Train a whole run, or the rest of one, and end the process."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     config = make_toy_config(folder, **SHORT | settings)
@@ -159,7 +159,7 @@ def fork(work: Callable[[], None]) -> int:
 
 
 def wait(child: int) -> int:
-    """The exit code of a child; minus its signal; 99 where it would never end."""
+    """Return the exit code of a child, or minus its signal; 99 if it would never end."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         found, status = os.waitpid(child, os.WNOHANG)
@@ -197,7 +197,7 @@ def make_vanish(folder: Path) -> Fault:
 
 
 def make_change(folder: Path) -> Fault:
-    """The weights of an old checkpoint, not of the only one, become others under the hands of the run."""
+    """Return a fault that changes the weights of an old checkpoint, not of the only one, while the run goes on."""
 
     def change(operation: str, path: str) -> None:
         for old in find_checkpoints(folder)[:-1][:1]:
@@ -210,7 +210,7 @@ def make_change(folder: Path) -> Fault:
 
 
 def attempt(place: Path, at: int, fault: Fault, *, resume: bool) -> tuple[int, list[tuple[str, str]]]:
-    """One run with a fault; how it ended and which operations there were."""
+    """Run once with a fault; return how it ended and which operations there were."""
     trace = place / "trace.json"
 
     def work() -> None:
@@ -232,7 +232,7 @@ def attempt(place: Path, at: int, fault: Fault, *, resume: bool) -> tuple[int, l
 
 
 def delete_half(place: Path) -> None:
-    """A run that was killed while it deleted: what a resumption finds."""
+    """Leave a run as if it was killed while it deleted a checkpoint."""
     _, seen = attempt(place, 0, kill, resume=False)
     last = max(number for number, one in enumerate(seen, 1) if one == ("rmdir", "RUN/checkpoints/.deleting-N"))
     shutil.rmtree(place)
@@ -250,7 +250,7 @@ def copy_start(place: Path, start: Path | None) -> Path:
 
 
 def file_faults(base: Path, kind: str, every: int, offset: int) -> Iterator[dict[str, Any]]:
-    """A fault at each operation, or at some; after each the run goes on and is compared with one that had none."""
+    """Try a fault at each operation, or at some; after each, compare the resumed run with one that had none."""
     start = None
     if kind == "resume":
         start = base / "half"
@@ -274,7 +274,7 @@ def file_faults(base: Path, kind: str, every: int, offset: int) -> Iterator[dict
 
 
 def are_equal(found: dict[str, Any], expected: dict[str, Any], kind: str) -> bool:
-    """Whether two runs left the same. A checkpoint that somebody spoilt is not among what is left."""
+    """Return whether two runs left the same files; a checkpoint that the fault spoiled does not count."""
     missing = set(expected) - set(found) if kind == "change" else set()
     return found == {name: value for name, value in expected.items() if name not in missing}
 
@@ -331,7 +331,7 @@ def die(label: str) -> None:
 def group(
     place: Path, parallel: str, faulty: int, at: int, fault: Callable[[str], None]
 ) -> tuple[list[int], list[str]]:
-    """Two processes train together; at a call of one of them there is a fault. How they ended, and its calls."""
+    """Train with two processes and a fault at a call of one; return how they ended, and its calls."""
     store = distributed.TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
 
     def work(rank: int) -> None:
@@ -360,7 +360,7 @@ def group(
 
 
 def rank_faults(base: Path, kind: str, parallel: str, every: int, offset: int) -> Iterator[dict[str, Any]]:
-    """A fault at each call of each of two processes, or at some; after each the run goes on and is compared."""
+    """Try a fault at each call of each of two processes, or at some; after each, compare the resumed run."""
     codes, seen = group(copy_start(base / "whole", None), parallel, 0, 0, fail)
     expected = read_contents(base / "whole" / "run") if parallel == "ddp" else {}
     fault = {"error": fail, "death": die}[kind]

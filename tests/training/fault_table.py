@@ -36,7 +36,7 @@ MEANINGS = {
 
 
 def describe_outcome(kind: str, line: dict[str, Any]) -> str:
-    """How a fault ended, in words; the words begin with LOST where something was."""
+    """Return how a fault ended, in words, which begin with LOST if something was lost."""
     if not line["same"]:
         return "LOST: not the same bits afterwards"
     codes = line.get("codes", [line.get("code")])
@@ -61,7 +61,7 @@ def describe_peers_outcome(kind: str, codes: list[int], said: list[str]) -> str:
 
 
 def rows(kind: str, lines: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str, int]]:
-    """How often each outcome came at each place."""
+    """Return how often each outcome came at each place."""
     found: dict[tuple[str, str], dict[str, int]] = {}
     for line in lines:
         place = (line["operation"], line["place"]) if "place" in line else (line["call"], f"process {line['rank']}")
@@ -72,7 +72,7 @@ def rows(kind: str, lines: Iterable[dict[str, Any]]) -> dict[tuple[str, str], di
 
 
 def write_page(logs: dict[str, list[dict[str, Any]]]) -> str:
-    """The whole document."""
+    """Return the whole document."""
     kills = sum(len(lines) for kind, lines in logs.items() if kind in KILLS)
     lost = sum(describe_outcome(kind, line).startswith("LOST") for kind, lines in logs.items() for line in lines)
     total = f"{sum(map(len, logs.values())):,} faults, {kills:,} of them kills; something was lost {lost} times.\n"
@@ -92,7 +92,7 @@ def read(log: Path) -> list[dict[str, Any]]:
 
 
 def attempt_all(kind: str, folder: Path, *options: str) -> list[dict[str, Any]]:
-    """Tries a kind of fault at every place, or at those that the options leave."""
+    """Try a kind of fault at every place, or at those that the options leave."""
     command = [sys.executable, str(HERE / "fault_injection.py"), str(folder), kind, *options]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]

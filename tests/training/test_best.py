@@ -24,7 +24,7 @@ class ScoredTask(Toy):
 
 
 def find_published_step(folder: Path) -> int:
-    """The step whose weights are called best."""
+    """Return the step whose weights were published as the best."""
     best = read_safetensors(folder / "weights.safetensors")
     same = [
         path

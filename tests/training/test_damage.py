@@ -34,7 +34,7 @@ def read_message(folder: Path) -> str:
 
 
 def resume(folder: Path) -> tuple[int, list[str]]:
-    """Where a resumption starts, and what it notes."""
+    """Resume a run; return the step at which it starts, and its notes."""
     events = collect_events(folder, resume=True, training__stop__steps=6)
     assert isinstance(events[0], Started)
     return events[0].step, [event.text for event in events if isinstance(event, Noted)]

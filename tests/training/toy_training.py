@@ -122,19 +122,19 @@ class Toy:
 
 
 def make_toy_config(folder: Path, **overrides: object) -> ToyConfig:
-    """The toy's settings, changed by `training__stop__steps=3` and the like."""
+    """Return the toy's settings, changed by `training__stop__steps=3` and the like."""
     dotted = {name.replace("__", "."): value for name, value in overrides.items()}
     return configure(ToyConfig(), None, dotted | {"training.folder": str(folder)})
 
 
 def collect_events(folder: Path, *, resume: bool = False, **overrides: object) -> list[Event]:
-    """A whole run in this process."""
+    """Run a whole training in this process and return its events."""
     config = make_toy_config(folder, **overrides)
     return list(train(Toy(config), config, resume=folder if resume else None))
 
 
 def read_contents(folder: Path) -> dict[str, Any]:
-    """Everything in a run folder that must not depend on interruptions: all but what a clock says."""
+    """Return everything in a run folder that must not depend on interruptions: all but what a clock says."""
     found: dict[str, Any] = {"weights": (folder / "weights.safetensors").read_bytes()}
     for path in find_checkpoints(folder):
         progress = json.loads((path / "state.json").read_text())["progress"]
@@ -163,7 +163,7 @@ def run(folder: Path, overrides: dict[str, object], resume: bool, die_at: int, f
 
 
 def run_and_kill(folder: Path, overrides: dict[str, object], delays: list[float]) -> None:
-    """Starts or resumes the run in a child and kills it, once for each delay; the last child may finish."""
+    """Start or resume the run in a child and kill it, once for each delay; the last child may finish."""
     kills = 0
     for delay in [*delays, None]:
         child = os.fork()  # a fresh process without three seconds of imports

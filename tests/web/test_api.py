@@ -21,7 +21,7 @@ TEXT = "one two three"
 
 
 def translate(client: TestClient, **values: Any) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
-    """The source, all branches, and the hypotheses."""
+    """Return the source, all branches, and the hypotheses."""
     found = collect_events(client.post("/api/translate", json={"run": "transformer", "text": TEXT} | values))
     assert [name for name, _ in found] == ["source", *["step"] * (len(found) - 2), "done"]
     branches = [branch for _, data in found[1:-1] for branch in data["branches"]]
@@ -196,7 +196,7 @@ def test_old_recordings_go_when_there_is_no_room_and_those_that_were_sent_come_b
 
 
 def dump_recording(weights: torch.Tensor) -> bytes:
-    """A recording as it is sent."""
+    """Return a recording as it is sent."""
     with tempfile.TemporaryDirectory() as folder:
         Recording.from_weights({"here": weights}).save(Path(folder) / "r.safetensors")
         return (Path(folder) / "r.safetensors").read_bytes()
@@ -230,7 +230,7 @@ def test_all_small_sites_come_in_one_answer(client: TestClient, place: Path) -> 
 
 
 def read_bundle(content: bytes, sites: Any) -> tuple[list[Any], list[Any]]:
-    """Labels and weights of each site, as the page reads them."""
+    """Return labels and weights of each site, as the page reads them."""
     length = int.from_bytes(content[:4], "little")
     assert length % 4 == 0
     head, weights = json.loads(content[4 : 4 + length]), np.frombuffer(content[4 + length :], dtype="<f4")

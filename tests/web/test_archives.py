@@ -70,7 +70,7 @@ UNPACK: dict[str, Callable[[bytes], object]] = {
 
 
 def measure_peak(work: Callable[[], Any]) -> tuple[Any, int]:
-    """What some work gives, and the most memory it took on its way, in all threads."""
+    """Return what some work gives, and the most memory it took on its way, in all threads."""
     tracemalloc.start()
     try:
         return work(), tracemalloc.get_traced_memory()[1]

@@ -60,7 +60,7 @@ def connect(address: tuple[str, int], text: str = "") -> socket.socket:
 
 
 def answer(client: socket.socket) -> str:
-    """All that comes until the server closes."""
+    """Return all that comes until the server closes."""
     parts = []
     try:
         while part := client.recv(2**16):

@@ -30,7 +30,7 @@ BINARY = {"Content-Type": "application/octet-stream"}
 
 
 def read_error(answer: Any) -> str:
-    """The one sentence, in the one wording."""
+    """Return the message of an answer, after checking its form."""
     text: str = answer.json()["error"]
     assert all(part in text for part in (": got ", ", expected ", "; fix: "))
     assert "\n" not in text

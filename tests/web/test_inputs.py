@@ -62,7 +62,7 @@ def ask(client: TestClient, run: str, content: bytes = b"", **values: str) -> An
 
 
 def table(client: TestClient, answer: Any) -> np.ndarray:
-    """The weights of the answer, as the page asks for them."""
+    """Return the weights of the answer, as the page asks for them."""
     site, last = answer["attention"]["sites"][-1], len(answer["attention"]["sites"]) - 1
     content = client.get(f"/api/recordings/{answer['attention']['recording']}/table?site={last}").content
     return np.frombuffer(content, "<f4").reshape(site["rows"], site["columns"])

@@ -58,7 +58,7 @@ def test_few_uploads_arrive_at_once(place: Path) -> None:
 
 
 async def post_upload(app: Guard, gate: asyncio.Event, begun: asyncio.Semaphore | None = None) -> dict[str, Any]:
-    """How the answer to an upload begins whose body, when it is asked for, comes when the gate opens."""
+    """Return the head of the answer to an upload whose body is sent when the gate opens."""
     headers = [(b"host", b"localhost"), (b"content-type", b"application/octet-stream")]
     path = "/api/recordings"
     scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b""}

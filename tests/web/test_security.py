@@ -21,7 +21,7 @@ PATHS = ["/", "/static/page/main.js", "/api/state", "/api/nothing", "/nothing"]
 
 
 def read_error(answer: Any) -> str:
-    """The one sentence, in the one wording."""
+    """Return the message of an answer, after checking its form."""
     text: str = answer.json()["error"]
     assert list(answer.json()) == ["error"]
     assert all(part in text for part in (": got ", ", expected ", "; fix: "))

@@ -24,7 +24,7 @@ from regard.web.workers import Ticket, Workers
 
 
 async def wait_until_idle(workers: Workers) -> None:
-    """Waits until nobody works; for ever where somebody always does."""
+    """Wait until no worker is busy, for ever if one always is."""
     while workers.busy:
         await asyncio.sleep(0.01)
 
@@ -169,7 +169,7 @@ def test_what_is_read_and_written_for_an_answer_is_read_beside_the_event_loop(
 
 
 def make_claiming(heads: int, size: int) -> Recording:
-    """A recording of few bytes whose tiles are many weights, and no overview to take them from."""
+    """Return a recording of few bytes whose tiles are many weights, without an overview."""
     table = torch.ones(heads, size)
     sketch = Sketch(table, table, torch.ones(heads, size, 1), torch.zeros(heads, size, 1, dtype=torch.long))
     seen = FactoredMap(sketch, Factors(torch.ones(heads, size, 1), torch.ones(1, size, 1), table))

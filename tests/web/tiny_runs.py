@@ -43,7 +43,7 @@ SMALL = {
 
 
 def make_run(folder: Path, model: str) -> Path:
-    """A run folder of a translator that was never trained. It is made to end soon: one that rambles on meets limits."""
+    """Make a run folder of a translator that was never trained, and that ends soon, so that it stays within limits."""
     torch.manual_seed(3)
     config = TranslationConfig()
     config = replace(config, model=MODELS[model])
@@ -64,7 +64,7 @@ def make_run(folder: Path, model: str) -> Path:
 
 
 def make_untrained(folder: Path, task: str, **values: str) -> Path:
-    """A run folder of generated data whose weights were never trained."""
+    """Make a run folder of generated data whose weights were never trained."""
     torch.manual_seed(1)
     tools = import_task(task)
     config = tools.configure(None, [], SMALL.get(task, {}) | values)
@@ -77,6 +77,6 @@ def make_untrained(folder: Path, task: str, **values: str) -> Path:
 
 
 def collect_events(answer: Any) -> list[tuple[str, Any]]:
-    """The events of a whole answer."""
+    """Return the events of a whole answer."""
     parts = [part.split("\n") for part in answer.text.split("\n\n") if part]
     return [(part[0].removeprefix("event: "), json.loads(part[1].removeprefix("data: "))) for part in parts]

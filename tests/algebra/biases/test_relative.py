@@ -14,7 +14,7 @@ from regard.algebra.pairs import Pairs
 
 
 def find_bucket(distance: int, count: int, farthest: int, *, causal: bool) -> int:
-    """The rule of Raffel et al. 2020, §2.1, in whole numbers: half of the buckets one by one, half by equal ratios.
+    """Return the bucket by the rule of Raffel et al. 2020, §2.1: half of them one by one, half by equal ratios.
 
     Bucket `near + k` starts where (away / near) ^ far = (farthest / near) ^ k, for `far` buckets beyond `near`:
     powers of fractions compare without rounding.

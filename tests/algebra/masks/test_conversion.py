@@ -184,7 +184,7 @@ def test_what_is_no_huggingface_mask_is_one_sentence() -> None:
 
 
 def masked_softmax_of_d2l(scores: Tensor, valid: Tensor) -> Tensor:
-    """d2l.masked_softmax, as the book prints it: (batch, queries, keys), −1e6 beyond the valid length."""
+    """Return d2l.masked_softmax, as the book prints it: (batch, queries, keys), −1e6 beyond the valid length."""
     shape = scores.shape
     valid = torch.repeat_interleave(valid, shape[1]) if valid.dim() == 1 else valid.reshape(-1)
     flat = scores.reshape(-1, shape[-1]).clone()

@@ -22,7 +22,7 @@ INTEGERS = [
 
 
 def join_masks(way: str) -> Mask:
-    """Thousands of masks as one, which allows what `Causal() & Window(2, 0)` does."""
+    """Return thousands of masks as one, which allows what `Causal() & Window(2, 0)` does."""
     one, two = Causal(), Window(2, 0)
     mask = one & two
     for _ in range(MANY // 2):

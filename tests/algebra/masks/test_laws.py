@@ -16,7 +16,7 @@ def draw_bits(count: int) -> st.SearchStrategy[list[bool]]:
 
 @st.composite
 def draw_simple_mask(draw: st.DrawFn, queries: int, keys: int) -> Mask:
-    """Any mask of the catalog that fits."""
+    """Draw any mask of the catalog that fits."""
     counts, some = st.integers(0, keys), st.integers(0, 4)
     kinds: dict[str, st.SearchStrategy[Mask]] = {
         "full": st.just(Full()),
@@ -38,7 +38,7 @@ def draw_simple_mask(draw: st.DrawFn, queries: int, keys: int) -> Mask:
 
 
 def draw_composed_mask(data: st.DataObject, queries: int, keys: int, depth: int = 2) -> Mask:
-    """Masks of masks."""
+    """Draw a mask made of masks."""
     if depth == 0 or data.draw(st.booleans()):
         return data.draw(draw_simple_mask(queries, keys))
     left, right = draw_composed_mask(data, queries, keys, depth - 1), draw_composed_mask(data, queries, keys, depth - 1)

@@ -10,7 +10,7 @@ from regard.algebra.pairs import Pairs
 
 
 def draw_mask(mask: Mask, queries: int, keys: int) -> list[str]:
-    """A row of x and . for each query."""
+    """Return a row of x and . for each query."""
     return ["".join(".x"[int(cell)] for cell in row) for row in mask.table(queries, keys)]
 
 

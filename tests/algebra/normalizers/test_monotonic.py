@@ -16,7 +16,7 @@ SEQUENTIAL: list[SequentialNormalizer] = [Monotonic(), HardMonotonic(), Chunkwis
 
 
 def sum_over_walks(scores: Tensor) -> Tensor:
-    """Every way to stop, with its probability: query i goes on from where query i − 1 stopped, or is off the end."""
+    """Sum over every way to stop: query i goes on from where query i − 1 stopped, or is off the end."""
     stop = torch.sigmoid(scores)
     weights = torch.zeros_like(scores)
     for places in itertools.product(range(S + 1), repeat=L):  # S: ran off the last key

@@ -49,7 +49,7 @@ numbers = st.floats(-30, 30, allow_nan=False)
 
 @st.composite
 def draw_tables(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
-    """Scores and what is allowed; often with an empty row, ties and far-apart numbers."""
+    """Draw scores and what is allowed; often with an empty row, ties and far-apart numbers."""
     scores = draw(st.lists(numbers, min_size=L * S, max_size=L * S))
     allowed = draw(st.lists(st.booleans(), min_size=L * S, max_size=L * S))
     cells = torch.tensor(allowed).view(L, S)

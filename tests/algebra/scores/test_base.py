@@ -27,7 +27,7 @@ def draw_normal(*shape: int, seed: int) -> Tensor:
 
 @st.composite
 def draw_dot_form(draw: st.DrawFn) -> DotForm:
-    """Any dot form of B × L × S: widths, scales, rows and columns there or not, lead axes there or shared."""
+    """Draw any dot form of B × L × S: widths, scales, rows, columns and lead axes there or not."""
     seed, width = draw(st.integers(0, 2**16)), draw(st.integers(1, 3))
     lead = draw(st.sampled_from([(B,), (1,), ()]))
     scale = draw(st.one_of(st.floats(-3, 3), st.just(draw_normal(B, 1, 1, seed=seed + 4))))

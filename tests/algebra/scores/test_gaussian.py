@@ -39,7 +39,7 @@ def test_learned_bandwidths_are_parameters() -> None:
 
 
 def measure_errors(mean: float, mask: Mask) -> tuple[float, dict[str, float]]:
-    """The float32 error of eager and of each backend, against float64, with keys and queries around `mean`."""
+    """Return the float32 error of eager and of each backend, against float64, with keys and queries around `mean`."""
     query, key, value = ((torch.randn(2, 3, 61, 17) + mean) if i < 2 else torch.randn(2, 3, 61, 13) for i in range(3))
     wide = [tensor.double() for tensor in (query, key, value)]
     true = attend(*wide, score=Gaussian(2.0), mask=mask, backend="eager").output

@@ -32,7 +32,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 def measure_difference(options: dict[str, Any]) -> float:
-    """Of the output and of the weights from the definition's, with a share of zeros where rows see nothing."""
+    """Return how far output and weights are from the definition's, where some rows see nothing."""
     options = dict(options)
     queries, keys = options.pop("sizes", (L, S))
     shapes = {"query": (queries, D), "key": (keys, D), "value": (keys, E)}

@@ -53,7 +53,7 @@ class AttendModule(nn.Module):
 
 
 def build_cases() -> dict[str, tuple[str, AttendModule]]:
-    """What to trace, and the backend that it must land on."""
+    """Return what to trace, and the backend that it must land on."""
     centers, lengths = torch.linspace(0.0, 6.0, L), torch.tensor([[4], [0]])
     return {
         "plain": ("sdpa", AttendModule()),
@@ -98,7 +98,7 @@ def tensors(queries: int = L, keys: int = S) -> list[Tensor]:
 
 
 def measure_difference(traced: Any, module: AttendModule, queries: int = L, keys: int = S) -> float:
-    """The largest over the value and all gradients, parameters included."""
+    """Return the largest difference of the value and of all gradients, parameters included."""
     inputs = [tensor.requires_grad_() for tensor in tensors(queries, keys)]
     wanted = [*inputs, *module.parameters()]
     results = []
@@ -116,7 +116,7 @@ def measure_compiled(module: AttendModule) -> float:
 
 
 def measure_leak(module: AttendModule) -> float:
-    """The largest difference, in float32, that any content of a key makes to a query that may not see it."""
+    """Return the largest difference, in float32, that any content of a key makes to a query that may not see it."""
     torch.compiler.reset()
     traced = torch.compile(module, fullgraph=True, backend="aot_eager")
     query, key, value = (tensor.float() for tensor in tensors())
@@ -138,7 +138,7 @@ def measure_exported(module: AttendModule) -> float:
 
 
 def measure_other_lengths(module: AttendModule) -> float:
-    """The same graph at other lengths: a graph for each would soon be one too many."""
+    """Return the difference of one graph at other lengths: a graph for each would soon be one too many."""
     torch.compiler.reset()
     counters.clear()
     free = torch.compile(module, fullgraph=True, dynamic=True, backend="aot_eager")

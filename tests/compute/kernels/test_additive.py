@@ -119,7 +119,7 @@ def test_backward_passes_gradcheck(form: str) -> None:
 
 
 def find_limits(tensors: Inputs, upstream: Tensor) -> tuple[list[Tensor], list[float]]:
-    """What is right, and twice the error of eager in the inputs' own dtype, rounding of the result included."""
+    """Return what is right, and twice the error of eager in the inputs' own dtype, rounding included."""
     exact = tuple(tensor.detach().double().requires_grad_() for tensor in tensors)
     right = gradients(compute_by_definition, upstream.double(), (exact[0], exact[1], exact[2]))
     eager = gradients(compute_by_definition, upstream, tensors)

@@ -25,7 +25,7 @@ def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 
 def find_factors(numbers: Tensor) -> Tensor:
-    """What dropout multiplies with, told by ones."""
+    """Return the factors that dropout multiplies by, found with ones."""
     return dropout(torch.ones_like(numbers), RATE)
 
 

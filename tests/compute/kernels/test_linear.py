@@ -19,12 +19,12 @@ def parts(queries: int, keys: int, *, signed: bool = False) -> tuple[Tensor, Ten
 
 
 def lower(queries: int, keys: int) -> Tensor:
-    """The last query sits on the last key."""
+    """Return the causal mask: the last query sits on the last key."""
     return torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
 
 
 def dense(query: Tensor, key: Tensor, value: Tensor, table: Tensor) -> Tensor:
-    """The definition, pair by pair."""
+    """Return the definition, pair by pair."""
     scores = torch.where(table, query @ key.mT, 0.0)
     total = scores.sum(-1, keepdim=True)
     empty = total == 0

@@ -34,7 +34,7 @@ def align_by_recursion(scores: Tensor, allowed: Tensor | None = None, previous: 
 
 
 def align_by_enumeration(scores: Tensor) -> Tensor:
-    """The sum over every sequence of stops, each with its probability; stop S means: ran off the end."""
+    """Return the sum over every sequence of stops, each with its probability; stop S means: ran off the end."""
     chance = torch.sigmoid(scores)
     queries, keys = scores.shape
     table = torch.zeros(queries, keys, dtype=torch.float64)

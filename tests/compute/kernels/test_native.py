@@ -279,7 +279,7 @@ def scribble(entry: Path) -> None:
 
 
 def open_to_all(entry: Path) -> None:
-    """As it was, but anybody may have written it."""
+    """Let anybody write the library: nobody can tell who did."""
     (entry / cache.LIBRARY).chmod(0o666)
 
 

@@ -30,7 +30,7 @@ def draw_noise(seed: int | Tensor = SEED, lead: tuple[int, ...] = (B, H), rows: 
 
 
 def hash_lowbias32(word: np.ndarray) -> np.ndarray:
-    """The published function, in unsigned arithmetic."""
+    """Return the published function, in unsigned arithmetic."""
     word = word ^ (word >> np.uint32(16))
     word = word * np.uint32(0x7FEB352D)
     word = word ^ (word >> np.uint32(15))
@@ -39,7 +39,7 @@ def hash_lowbias32(word: np.ndarray) -> np.ndarray:
 
 
 def measure_correlation(one: Tensor, other: Tensor) -> float:
-    """In standard errors: for n independent pairs the correlation has the standard deviation 1/√n."""
+    """Return the correlation in standard errors: of n independent pairs it has the standard deviation 1/√n."""
     together = torch.corrcoef(torch.stack([one.flatten(), other.flatten()]).double())
     return float(together[0, 1]) * math.sqrt(one.numel())
 

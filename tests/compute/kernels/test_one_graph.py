@@ -23,7 +23,7 @@ def table(*shape: int) -> Tensor:
 
 
 def build_cases() -> dict[str, tuple[Callable[..., Tensor], tuple[Tensor, ...]]]:
-    """Functions of tensors, with tensors for them."""
+    """Return functions of tensors, with tensors for them."""
     scores, alpha = table(B, H, L, S), 1 + table(H, 1, 1)
     allowed, columns = torch.rand(L, S) > 0.3, torch.rand(B, 1, S) > 0.3
     query, key, value = table(B, H, L, D), table(B, H, S, D), table(B, H, S, E)
@@ -48,7 +48,7 @@ def build_cases() -> dict[str, tuple[Callable[..., Tensor], tuple[Tensor, ...]]]
 
 
 def measure_difference(run: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> float:
-    """The largest, over the value and all gradients, between plain and traced."""
+    """Return the largest difference of value and gradients between plain and traced."""
     inputs = tuple(tensor.requires_grad_() for tensor in inputs)
     torch.compiler.reset()
     plain, traced = run(*inputs), torch.compile(run, fullgraph=True, backend="aot_eager")(*inputs)

@@ -35,7 +35,7 @@ def rows(*shape: int, dtype: torch.dtype = torch.float64, scale: float = 1.0) ->
 
 
 def normalize_by_bisection(scores: Tensor, alpha: float) -> Tensor:
-    """The definition, its threshold found by halving an interval 200 times in float64."""
+    """Return the definition; its threshold is found by halving an interval 200 times in float64."""
     if alpha == 1:
         return torch.softmax(scores, -1)
     stretched = (alpha - 1) * scores

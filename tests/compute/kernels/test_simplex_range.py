@@ -22,7 +22,7 @@ def row(kind: str, keys: int) -> Tensor:
 
 
 def normalize_by_halving(scores: Tensor, alpha: Tensor) -> Tensor:
-    """The definition in float64: -log of the largest weight, by halving [0, log n]. No Newton, nothing mixed."""
+    """Return the definition in float64: −log of the largest weight is found by halving [0, log n], without Newton."""
     scores, excess = scores.double(), alpha.double() - 1
     shifted = scores - scores.amax(-1, keepdim=True)
 
@@ -41,7 +41,7 @@ def normalize_by_halving(scores: Tensor, alpha: Tensor) -> Tensor:
 
 
 def gradients(weights: Tensor, grad: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor]:
-    """Peters et al. 2019, prop. 2; Correia et al. 2019, prop. 1, as printed there, for α > 1."""
+    """Return the gradients as Peters et al. 2019, prop. 2, and Correia et al. 2019, prop. 1, print them, for α > 1."""
     live, excess = weights > 0, alpha.double() - 1
     slope = torch.where(live, torch.where(live, weights, 1.0) ** (1 - excess), 0.0)
     share = slope / slope.sum(-1, keepdim=True)
@@ -52,7 +52,7 @@ def gradients(weights: Tensor, grad: Tensor, alpha: Tensor) -> tuple[Tensor, Ten
 
 
 def compute_half_units(weights: Tensor) -> Tensor:
-    """How far rounding to a dtype may move each weight."""
+    """Return how far rounding to a dtype may move each weight."""
     unit = torch.finfo(weights.dtype)
     return (weights.double() * unit.eps / 2).clamp(min=unit.tiny * unit.eps / 2)
 

@@ -10,7 +10,7 @@ ROWS, COLUMNS, K, SCALE = 67, 119, 5, 0.7
 
 
 def scores(dtype: torch.dtype, columns: int = COLUMNS) -> tuple[Tensor, Tensor]:
-    """Some keys that nobody may see, one row that sees nothing and one that sees two keys."""
+    """Return scores with keys that no query may see, one row that sees nothing and one that sees two keys."""
     drawn = torch.randn(2, 3, ROWS, columns, dtype=dtype)
     drawn[..., 7:11] = float("-inf")
     drawn[0, 1, 13] = float("-inf")

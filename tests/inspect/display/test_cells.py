@@ -35,7 +35,7 @@ def attend_once() -> AttentionResult:
 
 
 def read_recording(page: str) -> dict[str, Any]:
-    """The recording that stands in a cell."""
+    """Return the recording that stands in a cell."""
     found = re.search(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
     assert found is not None
     data: dict[str, Any] = json.loads(found[1])
@@ -176,7 +176,7 @@ import torch, regard; print(len(regard.Recording.from_weights({'a': torch.eye(3)
 
 
 def read_kernel_links(code: str, without: str = "") -> list[str]:
-    """Which cells of a kernel can ask it for more, by the names in them; `without` a package."""
+    """Return which cells can ask their kernel for more, by the names in them; `without` a package."""
     script = f"""import sys
 if {without!r}: sys.modules[{without!r}] = None
 import re, torch, regard, IPython

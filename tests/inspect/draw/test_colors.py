@@ -16,7 +16,7 @@ BLIND = {
 
 
 def compute_lightness(linear: np.ndarray) -> np.ndarray:
-    """L* of CIE 1976, from linear light."""
+    """Return L* of CIE 1976, from linear light."""
     luminance = linear @ np.array([0.2126, 0.7152, 0.0722])
     return np.where(luminance > 216 / 24389, 116 * np.cbrt(luminance) - 16, luminance * 24389 / 27)
 

@@ -29,7 +29,7 @@ def without_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def find_unwritten(figure: Figure) -> set[str]:
-    """Characters of any text in the picture that none of the fonts it is drawn with has: they would be boxes."""
+    """Return the characters of a picture's text that none of its fonts has: they would be boxes."""
     figure.draw_without_rendering()
     missing = set()
     for text in figure.findobj(lambda artist: hasattr(artist, "get_fontfamily") and artist.get_visible()):

@@ -25,7 +25,7 @@ MODULES = sorted(path.name for path in STATIC.glob("*.js"))
 
 
 def unpack_numbers(text: str) -> np.ndarray:
-    """By the definition in tables.js."""
+    """Return the numbers of a text, by the definition in tables.js."""
     planes = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8).reshape(4, -1)
     return np.ascontiguousarray(planes.T).view("<f4").ravel()
 

@@ -26,7 +26,7 @@ N = 7
 
 
 def build_shifted(by: int) -> torch.Tensor:
-    """Every query looks `by` positions away, where there is one, else nowhere."""
+    """Return weights by which every query attends `by` positions away, or nowhere if there is none."""
     return torch.diag_embed(torch.ones(N - abs(by)), offset=by)
 
 

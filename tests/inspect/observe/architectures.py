@@ -76,7 +76,7 @@ class Row:
 
 
 def list_architectures() -> list[str]:
-    """Those that transformers can make a model of without a head, for causal or for sequence-to-sequence language."""
+    """Return those of which transformers can make a model without a head, causal or sequence-to-sequence."""
     return sorted({name for mapping in MAPPINGS for name in mapping if name in CONFIG_MAPPING_NAMES})
 
 
@@ -123,7 +123,7 @@ def compare(model: Any, inputs: dict[str, Any], row: Row) -> None:
 
 
 def are_alike(seen: torch.Tensor, table: torch.Tensor) -> bool:
-    """Whether they are the same weights; rows that see nothing are zeros for some and uniform for others."""
+    """Return whether they are the same weights; rows that see nothing are zeros for some and uniform for others."""
     if seen.shape != table.shape:
         return False
     real = seen.sum(-1) > 0.5
@@ -131,7 +131,7 @@ def are_alike(seen: torch.Tensor, table: torch.Tensor) -> bool:
 
 
 def own_weights(model: Any, inputs: dict[str, Any]) -> list[torch.Tensor]:
-    """The first item of what the model itself gives for `output_attentions=True`."""
+    """Return the first item of what the model itself gives for `output_attentions=True`."""
     try:
         other = build_twin(model)
         with torch.no_grad():
@@ -144,7 +144,7 @@ def own_weights(model: Any, inputs: dict[str, Any]) -> list[torch.Tensor]:
 
 
 def build_twin(model: Any) -> Any:
-    """The same model in eager attention, made anew: not all can be changed."""
+    """Return a new copy of the model with eager attention: not all can be changed."""
     config = copy.deepcopy(model.config)
     for part in (config, *(part for part in vars(config).values() if isinstance(part, transformers.PreTrainedConfig))):
         part._attn_implementation = "eager"
@@ -165,7 +165,7 @@ def are_equal(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
 
 
 def build(name: str) -> Any:
-    """The model with two layers and little width; if that does not go together, with two layers and its own width."""
+    """Return the model with two layers and little width; if these do not go together, with its own width."""
     kind = next(mapping[name] for mapping in MAPPINGS if name in mapping)
     maker = getattr(transformers, kind if isinstance(kind, str) else kind[0])
     config_class = getattr(transformers, CONFIG_MAPPING_NAMES[name])
@@ -191,7 +191,7 @@ def build(name: str) -> Any:
 
 
 def shrink(kind: type, sizes: dict[str, int]) -> Any:
-    """A config with these sizes, its parts too."""
+    """Return a config with these sizes, also in its parts."""
     plain, chosen = kind(), {}
     for name, value in vars(plain).items():
         if isinstance(value, transformers.PreTrainedConfig):
@@ -214,7 +214,7 @@ def shrink(kind: type, sizes: dict[str, int]) -> Any:
 
 
 def list_inputs(model: Any) -> Iterator[dict[str, Any]]:
-    """Inputs that the model takes; raise what it says to the first ones if it takes none."""
+    """Yield inputs that the model takes; if it takes none, raise its error for the first ones."""
     known = inspect.signature(model.forward).parameters
     config, first = model.config, None
     for names in TRIES:
@@ -252,7 +252,7 @@ TRIES = (
 
 
 def make_input(name: str, config: Any) -> torch.Tensor:
-    """An input of that name."""
+    """Return an input of that name."""
     generator = torch.Generator().manual_seed(1)
 
     def find(*names: str, default: int) -> int:

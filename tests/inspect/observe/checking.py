@@ -21,17 +21,17 @@ FUNCTIONS = (
 
 
 def list_patched() -> list[object]:
-    """What observing replaces for a while."""
+    """Return the functions that observing replaces for a while."""
     return [getattr(home, name) for home, name in FUNCTIONS]
 
 
 def count_hooks(model: nn.Module) -> list[int]:
-    """How many hooks each module has."""
+    """Return how many hooks each module has."""
     return [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()]
 
 
 def tensors_of(thing: Any) -> list[Tensor]:
-    """Every tensor in an output."""
+    """Return every tensor in an output."""
     if isinstance(thing, Tensor):
         return [thing]
     if isinstance(thing, dict):
@@ -40,7 +40,7 @@ def tensors_of(thing: Any) -> list[Tensor]:
 
 
 def observe_unchanged(model: nn.Module, call: Callable[[], Any], **options: Any) -> Recording:
-    """The recording of a call; raise unless the call gives the same bits, and the same random numbers come after."""
+    """Return the recording of a call; raise unless it gives the same bits, and the same random numbers follow."""
     originals, attached = list_patched(), count_hooks(model)
     torch.manual_seed(5)
     before, plain_next = tensors_of(call()), torch.rand(1)

@@ -17,7 +17,7 @@ OTHER = "docs/architectures.md is of another release of transformers; fix: pytho
 
 
 def rows() -> dict[str, list[str]]:
-    """The cells of each architecture by its name."""
+    """Return the cells of each architecture by its name."""
     lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
     return {row[0]: row for row in cells if len(row) == 6 or row[0] in KNOWN}

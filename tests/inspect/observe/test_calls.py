@@ -18,7 +18,7 @@ def look(queries: int, keys: int, reach: int | None, *, biased: bool) -> Softmax
 
 
 def compute_by_definition(seen: SoftmaxCall) -> torch.Tensor:
-    """By the definition, in float64."""
+    """Return the weights by the definition, in float64."""
     query, key = seen.query.double(), seen.key.double().repeat_interleave(2, 0)
     scores = query @ key.mT + (0 if seen.bias is None else seen.bias.double())
     if seen.reach is not None:

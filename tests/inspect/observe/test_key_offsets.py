@@ -65,7 +65,7 @@ STEPS = {"one by one": [1] * LENGTH, "prefill": [7, 1, 1, 1, 1], "chunks": [3, 3
 
 
 def in_steps(model: Any, cache: Cache, steps: list[int]) -> Recording:
-    """The recording of the whole sentence, read in steps of so many tokens."""
+    """Return the recording of the whole sentence, read in steps of so many tokens."""
     with torch.no_grad(), observe(model) as recording:
         for part in TOKENS.split(steps, dim=1):
             model(input_ids=part, past_key_values=cache)

@@ -15,7 +15,7 @@ B, H, L, S, E = 3, 4, 5, 7, 12
 
 
 def weigh_by_definition(module: nn.MultiheadAttention, query: Tensor, key: Tensor, **masks: Any) -> Tensor:
-    """Weights of each head, by torch's slow path without dropout: (batch, heads, queries, keys)."""
+    """Return the weights of each head by torch's slow path without dropout: (batch, heads, queries, keys)."""
     slow = module.__class__.forward
     training = module.training
     with torch.no_grad(), take_slow_path():

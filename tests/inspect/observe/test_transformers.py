@@ -80,7 +80,7 @@ NAMES = {
 
 
 def compute_eager_weights(model: Any, inputs: dict[str, Any]) -> list[torch.Tensor]:
-    """By the model's own eager attention, in the order in which they are computed."""
+    """Return the weights of the model's own eager attention, in the order in which they are computed."""
     before = model.config._attn_implementation
     model.set_attn_implementation("eager")
     with torch.no_grad():
@@ -198,7 +198,7 @@ def build_mistral() -> Any:
 
 
 def table(inputs: dict[str, Any], *, causal: bool) -> torch.Tensor:
-    """The padding mask of `inputs` with four axes: 0 where a key may be seen, −inf-like where not."""
+    """Return the padding mask of `inputs` with four axes: 0 if a key may be seen, else −inf or nearly so."""
     allowed = inputs["attention_mask"][:, None, None, :].bool().expand(-1, 1, 5, -1)
     allowed = allowed.tril() if causal else allowed
     return torch.zeros(allowed.shape).masked_fill(~allowed, torch.finfo(torch.float32).min)

@@ -9,12 +9,12 @@ H, G, L, S, D = 4, 2, 5, 7, 3
 
 
 def weights(seed: int = 0) -> torch.Tensor:
-    """Rows that sum to 1."""
+    """Return rows that sum to 1."""
     return torch.randn(H, L, S, generator=torch.Generator().manual_seed(seed)).softmax(-1)
 
 
 def sketch_weights(table: torch.Tensor, step: tuple[int, int] = (2, 3), k: int = 2) -> Sketch:
-    """The sketch of written weights, by their definitions."""
+    """Return the sketch of written weights, by their definitions."""
     mean = F.avg_pool2d(table, step, ceil_mode=True)
     peak = F.max_pool2d(table, step, ceil_mode=True)
     top = table.topk(k)
@@ -23,7 +23,7 @@ def sketch_weights(table: torch.Tensor, step: tuple[int, int] = (2, 3), k: int =
 
 
 def make_factors(seed: int = 0, reach: int | None = 2) -> tuple[Factors, torch.Tensor]:
-    """Factors, and the weights that they stand for by the textbook."""
+    """Return factors, and the weights that they stand for, by the textbook."""
     generator = torch.Generator().manual_seed(seed)
     query, key = torch.randn(H, L, D, generator=generator), torch.randn(G, S, D, generator=generator)
     bias = torch.randn(H, 1, S, generator=generator)
@@ -34,13 +34,13 @@ def make_factors(seed: int = 0, reach: int | None = 2) -> tuple[Factors, torch.T
 
 
 def make_factored(seed: int = 0) -> FactoredMap:
-    """All of it."""
+    """Return a map of factors with its sketch."""
     own, table = make_factors(seed)
     return FactoredMap(sketch_weights(table), own)
 
 
 def make_every_kind() -> dict[str, DenseMap | Sketch | FactoredMap | Difference]:
-    """One of each."""
+    """Return one map of each kind."""
     whole, other = DenseMap(weights()), DenseMap(weights(1))
     return {
         "whole": whole,

@@ -30,7 +30,7 @@ def write_good(folder: Path) -> bytes:
 
 
 def loads_or_says(folder: Path, content: bytes) -> Recording | None:
-    """The recording, or None where it was refused in the one wording."""
+    """Return the recording, or None if it was refused by a message of the one form."""
     path = folder / "file"
     path.write_bytes(content)
     try:
@@ -212,7 +212,7 @@ def test_a_single_number_of_a_file_that_is_none_is_refused(tmp_path: Path, part:
 
 
 def make_biased() -> FactoredMap:
-    """Factors with a bias that hides one key from one query."""
+    """Return factors with a bias that hides one key from one query."""
     bias = torch.zeros(1, 3, 5)
     bias[0, 1, 2] = float("-inf")
     return SoftmaxCall(torch.randn(2, 3, 4), torch.randn(2, 5, 4), bias).to_factored(2)

@@ -42,7 +42,7 @@ def test_a_picture_in_bands_is_the_picture(monkeypatch: pytest.MonkeyPatch, enou
 
 
 def make_claiming(size: int) -> FactoredMap:
-    """Factors that take little and stand for `size` × `size` weights."""
+    """Return factors that take little and stand for `size` × `size` weights."""
     column, one = torch.zeros(1, size), torch.ones(1, size, 1)
     sketch = Sketch(column, column, one, torch.zeros(1, size, 1, dtype=torch.int32))
     return FactoredMap(sketch, Factors(one, one, column))

@@ -68,7 +68,7 @@ READERS = {
 
 
 def attend_stepwise(reader: DecoderAttention) -> tuple[Tensor, Tensor]:
-    """Contexts and weights, one look after another."""
+    """Return contexts and weights, one step after another."""
     seen, contexts, weights = reader.begin(draw_encoded()), [], []
     for query in draw_queries().unbind(1):
         look = reader.attend_step(query, seen)

@@ -93,7 +93,7 @@ def test_each_hypothesis_of_a_beam_carries_its_own_weights() -> None:
 
 
 def log_likelihood(made: BahdanauDecoder, tokens: Tensor, given: EncoderOutput) -> tuple[Tensor, Tensor]:
-    """Of each caption, and the logarithm of the probability of where it looked."""
+    """Return the log-likelihood of each caption, and the log-probability of the regions it attended to."""
     taught = made.teacher_force(tokens[:, :-1], given)
     logs = made.output(taught.vectors).log_softmax(-1).gather(-1, tokens[:, 1:, None])[..., 0]
     return logs, taught.sample.log_prob
@@ -114,7 +114,7 @@ class ScriptedAggregate(Aggregate):
 
 
 def exact_gradient(tokens: Tensor, given: EncoderOutput, names: list[str]) -> tuple[Tensor, dict[str, Tensor]]:
-    """The expectation of the log-likelihood over every path of looks, and its gradient."""
+    """Return the expectation of the log-likelihood over every path of regions, and its gradient."""
     made = build_decoder(ScriptedAggregate()).train()
     total = torch.zeros((), dtype=torch.float64)
     for path in itertools.product(range(R), repeat=tokens.shape[1] - 1):
@@ -170,7 +170,7 @@ def test_without_the_drawn_term_the_gradient_is_not_that_of_the_expectation() ->
 
 
 def measure_alignment(name: str, exact: Tensor, tokens: Tensor, given: EncoderOutput, copies: int = 1000) -> float:
-    """The cosine between the mean estimate of the query's gradient and the exact one."""
+    """Return the cosine between the mean estimate of the query's gradient and the exact one."""
     torch.manual_seed(1)
     reading = AGGREGATES[name](0.5) if name.startswith("gumbel") else AGGREGATES[name]()
     made = build_decoder(reading).train()

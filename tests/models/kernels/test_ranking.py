@@ -23,7 +23,7 @@ def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 
 def rank_scores(scores: torch.Tensor, count: int, excluded: Sequence[int]) -> Ranking:
-    """From scores as they are: each row's vector names one column of the matrix."""
+    """Rank scores as they are: each row's vector names one column of the matrix."""
     with torch.no_grad():
         return rank(torch.eye(len(scores), dtype=scores.dtype), scores.T, None, count, torch.tensor(excluded).long())
 

@@ -33,7 +33,7 @@ def write_text(folder: Path, count: int = 100) -> Path:
 
 
 def write_spots(folder: Path) -> Path:
-    """Images of one color; some in the test are those that are learned from."""
+    """Write images of one color; some in the test are among those that are learned from."""
     for part, colors in (("train", range(6)), ("test", (1, 90, 91))):
         place = folder / "spots" / part
         (place / "images").mkdir(parents=True)
@@ -45,7 +45,7 @@ def write_spots(folder: Path) -> Path:
 
 
 def write_sounds(folder: Path, count: int = 20) -> Path:
-    """Two kinds of noise under many names."""
+    """Write two kinds of noise under many names."""
     (folder / "sounds").mkdir()
     for number in range(count):
         noise = np.random.default_rng(number % 2).normal(0, 0.1, 1600)

@@ -16,7 +16,7 @@ SETS = 40
 
 
 def draw_pairs(seed: int) -> list[SentencePair]:
-    """Pairs whose sentences come again as often as chance has it, from hardly ever to nearly always."""
+    """Draw pairs whose sentences repeat, from hardly ever to nearly always."""
     chance = random.Random(f"pairs {seed}")
     count, kinds = chance.choice([6, 40, 300, 2000]), chance.choice([0.4, 1.0, 3.0, 20.0])
     most = max(3, int(count * kinds))
@@ -27,7 +27,7 @@ def draw_pairs(seed: int) -> list[SentencePair]:
 
 
 def grouped(pairs: list[SentencePair]) -> Groups:
-    """The groups of pairs that share a sentence."""
+    """Return the groups of pairs that share a sentence."""
     return group_equal(collect_pairs(pairs)[1][1:])
 
 

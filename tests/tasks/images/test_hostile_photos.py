@@ -27,7 +27,7 @@ def encode_image(image: Image.Image, kind: str = "PNG", **more: object) -> bytes
 
 
 def make_png(width: int, height: int, *more: bytes) -> bytes:
-    """A PNG of a few bytes that says it has so many pixels, with chunks of one's choice."""
+    """Return a PNG of a few bytes that claims so many pixels, with chunks of one's choice."""
     head = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     chunks = (head, *more, b"IDAT" + zlib.compress(bytes(99)), b"IEND")
     parts = [struct.pack(">I", len(one) - 4) + one + struct.pack(">I", zlib.crc32(one)) for one in chunks]
@@ -78,7 +78,7 @@ def test_tiles_of_a_tiff_are_bounded() -> None:
 
 
 def set_tile_side(content: bytes, side: int) -> bytes:
-    """A TIFF whose tags for tiles say so many pixels, in place of two tags that nobody needs."""
+    """Return a TIFF whose tags claim tiles of so many pixels, in the place of two tags that are not needed."""
     (start,) = struct.unpack("<I", content[4:8])
     (count,) = struct.unpack("<H", content[start : start + 2])
     entries = [content[start + 2 + 12 * n : start + 14 + 12 * n] for n in range(count)]

@@ -24,7 +24,7 @@ def encode_image(image: Image.Image, kind: str = "PNG") -> bytes:
 
 
 def make_claiming_png(width: int, height: int) -> bytes:
-    """A PNG of a few bytes that says it has so many pixels."""
+    """Return a PNG of a few bytes that claims so many pixels."""
     chunks = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0), b"IDAT" + zlib.compress(bytes(99))
     parts = [struct.pack(">I", len(one) - 4) + one + struct.pack(">I", zlib.crc32(one)) for one in chunks]
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)

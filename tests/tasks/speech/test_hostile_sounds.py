@@ -24,7 +24,7 @@ RATE = 8000
 def make_wav(
     rate: int = RATE, channels: int = 1, bits: int = 16, claimed: int | None = None, data: bytes = b""
 ) -> bytes:
-    """A wav file with a header of one's choice."""
+    """Return a wav file with a header of one's choice."""
     data = data or (np.sin(np.arange(50)) * 9000).astype("<i2").tobytes()
     align = channels * bits // 8
     head = struct.pack("<HHIIHH", 1, channels, rate, min(rate * align, 2**32 - 1), align, bits)

@@ -20,7 +20,7 @@ SENTENCE = "a b c d e"
 
 
 def build_translator(name: str) -> Translator:
-    """A small translator with weights of chance."""
+    """Return a small translator with random weights."""
     torch.manual_seed(3)
     config = replace(build_preset(), model=CONFIGS[name])
     words = Vocabularies(TokenVocabulary(list("abcdefghijklm"), "word"), TokenVocabulary(list("nopqrstuv"), "word"))
