@@ -14,7 +14,7 @@ import pytest
 import yaml
 from playwright.sync_api import Page, expect
 
-from conftest import Watched
+from conftest import WatchedPage
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "docs"))  # where pages find their own modules
@@ -99,22 +99,22 @@ def ask(page: Page, words: str, count: int = 1) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("language", FIRST, ids=["zh", "en"])
-def test_the_right_page_comes_first(language: str, site: str, watched: Watched) -> None:
-    watched.page.goto(f"{site}{language}index.html")
-    found = {words: ask(watched.page, words)[0][:2] for words in FIRST[language]}
+def test_the_right_page_comes_first(language: str, site: str, watched_page: WatchedPage) -> None:
+    watched_page.page.goto(f"{site}{language}index.html")
+    found = {words: ask(watched_page.page, words)[0][:2] for words in FIRST[language]}
     wanted = {words: f"{site}{language}{target}" for words, target in FIRST[language].items()}
     assert {words: found[words] for words in found if wanted[words] not in found[words]} == {}
 
 
-def test_every_term_of_the_articles_is_found(site: str, watched: Watched) -> None:
+def test_every_term_of_the_articles_is_found(site: str, watched_page: WatchedPage) -> None:
     """One of the first three pages is that of the terms, or the one to which the term leads there."""
-    watched.page.goto(f"{site}zh/index.html")
+    watched_page.page.goto(f"{site}zh/index.html")
     sections = search.TERMS.read_text(encoding="utf-8").split("\n## ")[1:]
     lost = {}
     for section in sections:
         words = next(iter(search.HAN.findall(section.partition("\n")[0])), "Transformer")
         linked = {"articles/terms", *re.findall(r"\]\(\.\./(.+?)\.md", section)}
-        found = [group[0].removeprefix(f"{site}zh/") for group in ask(watched.page, words, count=3)]
+        found = [group[0].removeprefix(f"{site}zh/") for group in ask(watched_page.page, words, count=3)]
         if not linked & {each.partition(".html")[0] for each in found}:
             lost[words] = found
     assert len(sections) > 60

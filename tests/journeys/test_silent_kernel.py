@@ -41,12 +41,12 @@ SILENT, GONE, ABSENT = "The kernel does not answer", "no longer keeps this recor
 
 
 @pytest.fixture
-def panel(watched: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
+def panel(watched_page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
     """A cell with a recording too long for it, whose kernel is not there yet, and whose clock is ours."""
     monkeypatch.setattr(cell, "link_kernel", lambda recording: "it")
     weights = (4 * torch.randn(2, 1200, 1200, generator=torch.Generator().manual_seed(0))).softmax(-1)
     recording = Recording.from_weights({"long": weights})
-    page = watched.page
+    page = watched_page.page
 
     def answer(text: str) -> str:
         message = json.loads(text)
