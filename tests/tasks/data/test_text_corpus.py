@@ -33,7 +33,7 @@ LINES = [f"line {number} of some\tZeile {number % 29} von einigen ä" for number
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, and files that need not settle: a test that changes one sets its time."""
-    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(text_corpus, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(prepared_folder, "SETTLED", 0.0)
     return tmp_path / "cache" / "text"
 

@@ -1,5 +1,6 @@
 """Pieces of words by sentencepiece: byte-pair encoding (Sennrich et al. 2016) and unigram (Kudo 2018)."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -21,6 +22,7 @@ from regard.tasks.data.vocabulary import (
     write_metadata,
 )
 
+MANY = 1000  # texts that are worth a second thread
 LONGEST = 4192  # bytes of a text that sentencepiece learns from
 RESERVED = re.compile("|".join(map(re.escape, SPECIAL)))
 
@@ -53,7 +55,8 @@ class SentencePieceVocabulary(Vocabulary):
         return list(self.processor.encode(self.apply_case(text)))
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
-        return list(self.processor.encode([self.apply_case(text) for text in texts], num_threads=1))
+        threads = min(2, os.cpu_count() or 1) if len(texts) >= MANY else 1
+        return list(self.processor.encode([self.apply_case(text) for text in texts], num_threads=threads))
 
     def decode(self, numbers: Iterable[int]) -> str:
         return str(self.processor.decode(extract_content(numbers)))
@@ -68,6 +71,9 @@ class SentencePieceVocabulary(Vocabulary):
     def save(self, folder: Path, name: str) -> None:
         (folder / f"{name}.model").write_bytes(self.model)
         write_metadata(folder, name, {"kind": self.kind, "lowercase": self.lowercase})
+
+    def to_bytes(self) -> bytes:
+        return f"{self.kind} {self.lowercase} ".encode() + self.model
 
 
 def train_pieces(texts: Sequence[str], config: VocabularyConfig) -> SentencePieceVocabulary:

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from regard.datasets.bounds import parse_json
 from regard.datasets.plain_files import read_json
 from regard.errors import wrong
 from regard.training.storage import create_atomically, lock_file, remove_folder, wrap_storage_errors, write_file
@@ -45,7 +46,8 @@ def build_folder(folder: Path, facts: Facts, build: Build) -> Facts:
     with create_atomically(folder) as place:
         place.mkdir()
         known = build(place)
-        sizes = {path.name: path.stat().st_size for path in sorted(place.iterdir()) if path.is_file()}
+        files = [path for path in sorted(place.rglob("*")) if path.is_file()]
+        sizes = {str(path.relative_to(place)): path.stat().st_size for path in files}
         manifest = {"format": FORMAT, "facts": facts, "sizes": sizes, "known": known}
         write_file(place / MANIFEST, json.dumps(manifest, ensure_ascii=False).encode())
     return known
@@ -58,7 +60,7 @@ def read_manifest(folder: Path, facts: Facts) -> Facts | None:
         whole = all((folder / name).stat().st_size == size for name, size in found["sizes"].items())
         known: Facts = found["known"]
         # As JSON has them: a tuple comes back as a list.
-        same = found["format"] == FORMAT and found["facts"] == json.loads(json.dumps(facts))
+        same = found["format"] == FORMAT and found["facts"] == parse_json(json.dumps(facts))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return known if same and whole else None

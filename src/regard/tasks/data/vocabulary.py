@@ -69,6 +69,10 @@ class Vocabulary(ABC):
     @abstractmethod
     def save(self, folder: Path, name: str) -> None: ...
 
+    @abstractmethod
+    def to_bytes(self) -> bytes:
+        """Return all that token ids depend on, for a fingerprint."""
+
     def find_lost_characters(self, text: str) -> list[str]:
         """Return the characters that decode does not return although encode accepts them: ▁ stands for a blank."""
         return [SPACE] if SPACE in text and self.kind not in ("blank", "character") else []
@@ -136,6 +140,9 @@ class TokenVocabulary(Vocabulary):
     def save(self, folder: Path, name: str) -> None:
         values = {"kind": self.kind, "lowercase": self.lowercase, "tokens": self.known}
         write_metadata(folder, name, values)
+
+    def to_bytes(self) -> bytes:
+        return json.dumps([self.kind, self.lowercase, self.known]).encode()
 
 
 def build_token_vocabulary(texts: Iterable[str], config: VocabularyConfig) -> TokenVocabulary:

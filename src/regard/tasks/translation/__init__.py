@@ -6,7 +6,10 @@ from pathlib import Path
 
 from regard.errors import wrong
 from regard.tasks.data import ParallelText, TextConfig, VocabularyConfig, open_text
-from regard.tasks.data.vocabularies import build_vocabularies, load_vocabularies
+from regard.tasks.data.fingerprints import digest
+from regard.tasks.data.prepared_folder import Facts, prepare_folder
+from regard.tasks.data.text_corpus import StoredCorpus
+from regard.tasks.data.vocabularies import Vocabularies, build_vocabularies, load_vocabularies, save_vocabularies
 from regard.tasks.definition import TaskDefinition, make_path_absolute
 from regard.tasks.translation.config import SIDES, TranslationConfig
 from regard.tasks.translation.metrics import choose_tokenizer
@@ -21,6 +24,22 @@ from regard.tasks.translation.translations import (
     translate,
 )
 from regard.tasks.translation.translator import Translator
+
+
+def prepare_vocabularies(config: TranslationConfig, data: ParallelText) -> Vocabularies:
+    """Return the vocabularies of a new run; those of a stored corpus are kept beside it."""
+    kinds, name = config.vocabulary, config.data.text
+    chosen = kinds.source, None if kinds.joint else kinds.target
+    if not isinstance(data, StoredCorpus):
+        return build_vocabularies(collect_vocabulary_pairs(data, name), *chosen)
+    folder = data.folder / f"vocabulary-{digest([repr(chosen).encode()])}"
+
+    def build(place: Path) -> Facts:
+        save_vocabularies(build_vocabularies(collect_vocabulary_pairs(data, name), *chosen), place)
+        return {}
+
+    prepare_folder(folder, {"text": data.fingerprint, "kinds": repr(chosen)}, build)
+    return load_vocabularies(folder)
 
 
 class TranslationDefinition(TaskDefinition[TranslationConfig]):
@@ -60,9 +79,7 @@ UTF-8."""
     def assemble_task(self, config: TranslationConfig, data: ParallelText, run: Path | None) -> TranslationTask:
         if run is not None:
             return TranslationTask(config, data, load_vocabularies(run))
-        kinds, pairs = config.vocabulary, collect_vocabulary_pairs(data, config.data.text)
-        vocabularies = build_vocabularies(pairs, kinds.source, None if kinds.joint else kinds.target)
-        return TranslationTask(config, data, vocabularies)
+        return TranslationTask(config, data, prepare_vocabularies(config, data))
 
     def load(self, config: TranslationConfig, run: Path, weights: Path | None = None) -> TranslationPredictor:
         return TranslationPredictor(Translator.load(config, run, weights), run)

@@ -1,6 +1,6 @@
 """How a translator is trained and measured."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,9 @@ from typing import Any
 from regard.models import EncoderDecoder, build_model
 from regard.tasks.data import SentencePair, save_vocabularies
 from regard.tasks.data.dataset import describe_dataset
+from regard.tasks.data.text_corpus import StoredCorpus
 from regard.tasks.sequence_task import SequenceTask
-from regard.tasks.translation.encoded_pairs import EncodedPairs, encode_pairs
+from regard.tasks.translation.encoded_pairs import EncodedPairs, encode_corpus, encode_pairs
 from regard.tasks.translation.metrics import compute_metrics, sum_matches
 from regard.tasks.translation.translations import TranslationSearchOptions, translate
 from regard.training import DataShare
@@ -22,24 +23,17 @@ class TranslationTask(SequenceTask):
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the text."""
         described = describe_dataset(self.dataset, "pairs")
-        return (*described, *self.get_encoded(0).notes, *self.describe_lost_characters())
-
-    def describe_lost_characters(self) -> Iterator[str]:
-        """Yield notes on characters that the vocabularies do not give back."""
-        pairs, (source, target) = self.dataset.load_training(0), self.vocabulary
-        lost = [
-            {*source.find_lost_characters(pair.source), *target.find_lost_characters(pair.target)} for pair in pairs
-        ]
-        for character in sorted(set().union(*lost)):
-            count = sum(character in characters for characters in lost)
-            yield f"{count:,} of the {len(pairs):,} pairs have {character}, which stands for a blank: it is read as one"
+        return (*described, *self.get_encoded(0).notes)
 
     def model(self) -> EncoderDecoder[Any]:
         source, target = self.vocabulary
         return build_model(self.config.model, source=len(source), target=len(target))
 
     def encode_epoch(self, epoch: int) -> EncodedPairs:
-        return encode_pairs(self.dataset.load_training(epoch), self.vocabulary, self.config.learning.limit)
+        limit = self.config.learning.limit
+        if isinstance(self.dataset, StoredCorpus):
+            return encode_corpus(self.dataset, self.vocabulary, limit)
+        return encode_pairs(self.dataset.load_training(epoch), self.vocabulary, limit)
 
     @cached_property
     def encoded_validation(self) -> EncodedPairs:

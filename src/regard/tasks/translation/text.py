@@ -1,5 +1,6 @@
 """Pairs for the vocabularies of a translator, and pairs to test it on."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,12 +10,16 @@ from regard.tasks.data.text_files import CompletePairs, locate_data, read_aligne
 from regard.tasks.data.text_source import parse_column
 
 # Generated text, and how many pairs of it a vocabulary is made from: enough for the rarest script.
+SAMPLE = 2**18  # pairs of files, at most: more would hardly change what is learned
 ENDLESS = {"dates": 24_000, "numbers": 4_000, PHRASES: 4_000}
 
 
 def collect_vocabulary_pairs(text: ParallelText, name: str) -> Sequence[SentencePair]:
-    """Return the pairs that a vocabulary is built from: all of a file, or many generated ones."""
-    pairs, epoch = list(text.load_training(0)), 0
+    """Return the pairs that a vocabulary is built from: all of a file, evenly spaced ones of a large one, or many
+    generated ones.
+    """
+    training, epoch = text.load_training(0), 0
+    pairs = list(training[:: math.ceil(len(training) / SAMPLE) or 1])
     while len(pairs) < ENDLESS.get(name, 0):
         epoch += 1
         pairs += text.load_training(epoch)
