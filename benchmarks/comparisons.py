@@ -93,7 +93,7 @@ def render_mechanisms(one: ComparisonResult) -> str:
         note.insert(0, f"Median of seeds (smallest–largest). {describe_seconds(found)}\n")
     if one.found.get("example"):
         note += ["```text", *one.found["example"], "```", ""]
-    picture = f"![dots: seeds; bars: medians](../benchmarks/results/{name_picture(one.name)})"
+    picture = f"![every seed, and the median](../benchmarks/results/{name_picture(one.name)})"
     return "\n".join(
         [f"## {one.name}", "", one.found["title"] + ".", "", *rows, "", *note, picture, "", describe_setting(one), ""]
     )
