@@ -15,7 +15,7 @@ from regard.inspect.draw.ranges import draw_ranges
 from regard.inspect.draw.seed_curves import draw_seed_curves
 from regard.models.complexity import LayerCost, build_curve, estimate_exponent, measure_cost, measure_longest_path
 from regard.models.layer_kinds import KERNEL, RADIUS, SelfAttention, build_layers
-from regard.tasks import noisy_retrieval, norm_depths, norm_lengths, relevant_item
+from regard.tasks import comparison_measures, noisy_retrieval, norm_depths, norm_lengths, relevant_item
 from regard.tasks.comparison import Claim, compare_variants, describe_findings
 from regard.tasks.known_comparisons import COMPARISONS, ITEMS, SHARPNESS
 from regard.tasks.next_vector import plain_steps
@@ -96,6 +96,11 @@ def test_every_comparison_runs_from_every_seed(name: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(plain_steps, "measure_plain_steps", partial(plain_steps.measure_plain_steps, steps=2))
     monkeypatch.setattr(relevant_item, "measure_normalizer", partial(relevant_item.measure_normalizer, steps=2))
     monkeypatch.setattr(noisy_retrieval, "measure_score", partial(noisy_retrieval.measure_score, few=2, many=2))
+    train_fully = comparison_measures.train_task
+    brief = {"stop.steps": "2", **({"data.stories": "20", "held_out": "3"} if name == "memory" else {"items": "100"})}
+    monkeypatch.setattr(
+        comparison_measures, "train_task", lambda *given: train_fully(*given[:3], values={**given[3], **brief})
+    )
     short = {"training.stop.steps": "2", "data.items": "100"}
     comparison = COMPARISONS[name]
     rows = list(compare_variants(comparison, [1, 2], short))

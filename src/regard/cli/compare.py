@@ -34,6 +34,7 @@ What = Literal[
     "norms",
     "norms-lengths",
     "next-vector",
+    "memory",
     "bahdanau-luong",
     "soft-hard",
     "global-local",

@@ -98,7 +98,7 @@ def train_variant(comparison: Comparison, variant: Variant, values: Mapping[str,
 def train_task(name: str, data: str, preset: str | None, values: Mapping[str, str]) -> Mapping[str, EvaluationReport]:
     """Train a task in a folder that does not last, and return what it reaches on each test set."""
     package = import_task(name)
-    config = package.configure(preset, (data,), values)
+    config = package.configure(preset, (data,) if data else (), values)
     with TemporaryDirectory(prefix="regard-compare-") as folder:
         config = replace(config, training=replace(config.training, folder=Path(folder) / "run"))
         task = package.build_task(config)

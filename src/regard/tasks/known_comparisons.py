@@ -1,8 +1,20 @@
 """The comparisons that `regard compare` knows by name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from regard.tasks.comparison import SHARED, Claim, Comparison, Variant, train_task
+from regard.tasks.comparison import Claim, Comparison, Variant
+from regard.tasks.comparison_measures import (
+    ASKED,
+    RULES,
+    measure_agreement,
+    measure_depths,
+    measure_lengths,
+    measure_memory,
+    measure_next_vector,
+    measure_retrieval,
+    measure_sharpness,
+    show_seven_steps,
+)
 
 LEARNED = {"training.stop.epochs": "20", "training.stop.target": "none"}  # enough for all that can learn it
 GRU = LEARNED | {"model.recurrent.cell": "gru"}
@@ -26,62 +38,7 @@ SETS = (
 ITEMS = (16, 64, 256, 1024)
 SHARPNESS = ("right", "weight at the right item", "share of the greatest entropy")
 BATCHES = MIXED, ALIKE = ("trained on mixed batches", "trained on batches of one length")
-RULES = ("retrieval", "rotation", "linear")
 BOUNDED, LEARNT = "scores within ±5", "learned scores"
-
-
-def measure_agreement(estimator: str, seed: int) -> list[float]:
-    """Call `measure_gradient_agreement`, which is imported only when it is needed."""
-    from regard.tasks.captioning.gradient_agreement import measure_gradient_agreement
-
-    return [measure_gradient_agreement(estimator, seed)]
-
-
-def measure_retrieval(score: str, seed: int) -> list[float]:
-    """Call `measure_score`, which is imported only when it is needed."""
-    from regard.tasks.noisy_retrieval import measure_score
-
-    return measure_score(score, seed)
-
-
-def measure_sharpness(kind: str, seed: int) -> list[float]:
-    """Call `measure_normalizer`, which is imported only when it is needed."""
-    from regard.tasks.relevant_item import measure_normalizer
-
-    return measure_normalizer(kind, seed)
-
-
-def measure_depths(kind: str, seed: int) -> list[float]:
-    """Call `measure_norm`, which is imported only when it is needed."""
-    from regard.tasks.norm_depths import measure_norm
-
-    return measure_norm(kind, seed)
-
-
-def measure_lengths(kind: str, seed: int) -> list[float]:
-    """Call `measure_norm_lengths`, which is imported only when it is needed."""
-    from regard.tasks.norm_lengths import measure_norm_lengths
-
-    return measure_norm_lengths(kind, seed)
-
-
-def measure_next_vector(kind: str, seed: int) -> list[float]:
-    """Return the squared error of the seven steps, plain or as the task trains them, or of a guess, for each rule."""
-    from regard.tasks.next_vector.plain_steps import measure_guess, measure_plain_steps
-
-    if kind == "task":
-        values = {**SHARED, "seed": str(seed)}
-        return [train_task("next-vector", rule, None, values)["test"].metrics["error"] for rule in RULES]
-    if kind.startswith("plain"):
-        return [measure_plain_steps(rule, seed, attention=kind == "plain") for rule in RULES]
-    return [measure_guess(kind, rule) for rule in RULES]
-
-
-def show_seven_steps() -> Sequence[str]:
-    """Call `describe_steps`, which is imported only when it is needed."""
-    from regard.tasks.next_vector.plain_steps import describe_steps
-
-    return describe_steps()
 
 
 COMPARISONS: Mapping[str, Comparison] = {
@@ -235,6 +192,29 @@ COMPARISONS: Mapping[str, Comparison] = {
         ],
         note="Noise alone makes an error of 0.01.",
         example=show_seven_steps,
+    ),
+    "memory": Comparison(
+        "memory",
+        "of 20 kinds of questions, 1,000 stories each",
+        ("mean", *ASKED),
+        "% errors",
+        [
+            Variant("three hops", "model.hops=3", {}),
+            Variant("one hop", "model.hops=1", {}),
+            Variant("bag of words", "model.positions=none", {}),
+            Variant("without time", "model.time=false", {}),
+            Variant("gated writing", "model.writing=gated", {}),
+            Variant("MemN2N on bAbI, 1k: PE", "published, 1k: PE", {}),
+            Variant("MemN2N on bAbI, 1k: PE LS RN joint", "published, 1k: PE LS RN joint", {}),
+            Variant("MemN2N on bAbI, 10k", "published, 10k", {}),
+        ],
+        measure_memory,
+        claims=[
+            Claim("one hop; mean", "three hops; mean", "Questions that need several facts need several hops."),
+            Claim("bag of words; mean", "three hops; mean", "The order of words says who does what."),
+            Claim("without time; mean", "three hops; mean", "Only time tells the last of several places."),
+        ],
+        note="Published errors (Sukhbaatar et al. 2015) are of other stories of the same kinds.",
     ),
     "bahdanau-luong": Comparison(
         "inversion",

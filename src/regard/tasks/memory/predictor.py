@@ -8,7 +8,6 @@ import torch
 
 from regard.errors import wrong
 from regard.inspect.draw.words import Language, localize
-from regard.tasks.memory.stories import WORDS, generate_stories, parse_story, to_tensors
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction
 from regard.tasks.tensor_task import TensorPredictor
 
@@ -26,16 +25,16 @@ class MemoryPredictor(TensorPredictor):
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """Answer a question about a given story, or about one that was held out."""
-        data = self.task.config.data
+        form = self.task.sets.form
         if words:
-            one, (facts, question, *_) = parse_story(" ".join(words), data)
+            one, (facts, question, *_) = form.parse_story(" ".join(words))
         else:
-            one = generate_stories(data, 3, (2, 9))[-1]
-            facts, question, *_ = to_tensors([one], data)
+            one = self.task.sets.example
+            facts, question, *_ = form.to_tensors([one])
         with torch.no_grad():
             device = next(self.model.parameters()).device
             found = self.model(facts.to(device), question.to(device))
-        answer = WORDS[int(found.logits[0].argmax())]
+        answer = form.words[int(found.logits[0].argmax())]
         weights = found.weights[0, :, : len(one.facts)].flip(-1)  # the latest was first
         rows = [f"hop {number + 1}" for number in range(len(weights))]
         shown = LabeledWeights(

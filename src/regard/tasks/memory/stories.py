@@ -1,16 +1,12 @@
 """Little stories in our own words, and questions whose answers need one, two or three of their facts."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
-import torch
 
-from regard.errors import wrong
-from regard.tasks.data import pad
-from regard.tasks.data.words import normalize_words
 from regard.tasks.memory.config import MemoryData
-from regard.tasks.tensor_task import DataSplits, Tensors
+from regard.tasks.memory.story_format import Story, StoryFormat, StorySplits
+from regard.tasks.tensor_task import Tensors
 
 PEOPLE = ("anna", "boris", "chen", "dalia", "emil", "farah")
 BOXES = ("crate", "basket", "suitcase", "barrel", "trunk", "jar")
@@ -34,18 +30,8 @@ WORDS = (
     "where",
     "is",
 )
-WORD_IDS = {word: number for number, word in enumerate(WORDS)}
 LONGEST = 4  # words of a fact or a question
 KINDS = ("one fact", "two facts", "three facts")
-
-
-class Story(NamedTuple):
-    """Facts in their order, a question, its answer, and the facts that it follows from, first things first."""
-
-    facts: list[str]
-    question: str
-    answer: str
-    support: list[int]
 
 
 def generate_story(data: MemoryData, kind: int, random: np.random.Generator) -> Story:
@@ -72,32 +58,9 @@ def generate_story(data: MemoryData, kind: int, random: np.random.Generator) -> 
     return Story(facts, f"where is {names[kind]}", where, support)
 
 
-def to_tensors(stories: Sequence[Story], data: MemoryData) -> Tensors:
-    """Return facts as token ids, the latest first; the question; the answer; and the supporting facts, −1 for none."""
-    most = count_most_facts(data)
-    facts = torch.zeros(len(stories), most, LONGEST, dtype=torch.int64)
-    support = torch.full((len(stories), len(KINDS)), -1)
-    for row, one in enumerate(stories):
-        facts[row, : len(one.facts)] = pad([encode_sentence(fact) for fact in one.facts[::-1]], 0)
-        support[row, : len(one.support)] = torch.tensor([len(one.facts) - 1 - place for place in one.support])
-    questions = pad([encode_sentence(one.question) for one in stories], 0)
-    return facts, questions, torch.tensor([WORD_IDS[one.answer] for one in stories]), support
-
-
 def count_most_facts(data: MemoryData) -> int:
     """Return the largest number of facts of a story."""
     return data.people * (data.moves + 2) - 3
-
-
-def encode_sentence(sentence: str) -> list[int]:
-    """Return the word ids of a sentence, padded to the length of the longest."""
-    words = normalize_words(sentence).split()
-    unknown = next((word for word in words if word not in WORD_IDS), None)
-    if unknown is not None:
-        raise wrong("item", repr(unknown), f"words of the stories: {', '.join(WORDS[1:])}", "write one of these")
-    if not 1 <= len(words) <= LONGEST:
-        raise wrong("item", repr(sentence), f"1 to {LONGEST} words in a sentence", "write 'anna walks to harbor', say")
-    return [WORD_IDS[word] for word in words] + [0] * (LONGEST - len(words))
 
 
 def generate_stories(data: MemoryData, count: int, seed: Sequence[int], kind: int | None = None) -> list[Story]:
@@ -106,26 +69,22 @@ def generate_stories(data: MemoryData, count: int, seed: Sequence[int], kind: in
     return [generate_story(data, number % len(KINDS) if kind is None else kind, random) for number in range(count)]
 
 
-def generate_splits(data: MemoryData) -> DataSplits:
+def choose_format(data: MemoryData) -> StoryFormat:
+    """Return the words and the sizes of these stories."""
+    return StoryFormat(WORDS, LONGEST, count_most_facts(data), len(KINDS))
+
+
+def generate_story_splits(data: MemoryData) -> StorySplits:
     """Generate splits: new stories in each epoch, and tests by the number of facts that are needed."""
+    form = choose_format(data)
     tests = {
-        name: to_tensors(generate_stories(data, data.held_out, (2, place), place), data)
+        name: form.to_tensors(generate_stories(data, data.held_out, (2, place), place))
         for place, name in enumerate(KINDS)
     }
-    validation = to_tensors(generate_stories(data, data.held_out, (1,)), data)
-    return DataSplits(
-        lambda epoch: to_tensors(generate_stories(data, data.items, (0, epoch)), data), validation, tests, endless=True
-    )
+    validation = form.to_tensors(generate_stories(data, data.held_out, (1,)))
+    example = generate_stories(data, 3, (2, 9))[-1]
 
+    def load(epoch: int) -> Tensors:
+        return form.to_tensors(generate_stories(data, data.items, (0, epoch)))
 
-def parse_story(text: str, data: MemoryData) -> tuple[Story, Tensors]:
-    """Parse a story: facts with a full stop behind each, then a question."""
-    sentences = [part.strip() for part in text.replace("?", "?.").split(".") if part.strip()]
-    if len(sentences) < 2 or not sentences[-1].endswith("?"):
-        fix = "write 'anna walks to harbor. where is anna?', say"
-        raise wrong("item", repr(text), "facts, each with a full stop, and a question", fix)
-    most = count_most_facts(data)
-    if len(sentences) - 1 > most:
-        raise wrong("item", f"{len(sentences) - 1} facts", f"at most {most}, as in training", "leave some out")
-    one = Story(sentences[:-1], sentences[-1].rstrip("?"), "", [])
-    return one, to_tensors([one._replace(answer=PLACES[0])], data)
+    return StorySplits(load, validation, tests, endless=True, form=form, example=example)

@@ -13,7 +13,7 @@ from regard.layers.hops import Hops
 from regard.layers.memory import Memory
 from regard.tasks.mechanisms import build_catalog_mechanism
 from regard.tasks.memory.config import MemoryModel
-from regard.tasks.memory.stories import LONGEST, WORDS
+from regard.tasks.memory.story_format import StoryFormat
 from regard.tasks.tensor_task import Tensors, TensorTask
 from regard.training import Goal, Loss
 
@@ -32,43 +32,64 @@ class MemoryNetwork(nn.Module):
     q = \sum_j b_j \circ E w_j $$
 
     with $E$ = `words`, the word $w_{ij}$ at position j of fact i, $a, c, b$ = `places`, learned weights of positions,
-    and $t$ = `age`, a learned vector for the number of later facts.
+    and $t$ = `age`, a learned vector for the number of later facts. With fixed positions all three are
+    $l_{kj} = (1 - j/J) - (k/d)(1 - 2j/J)$ for word j of J (Sukhbaatar et al. 2015, §4.1). With gated writing a fact
+    enters the memory as $\sigma(g^\top k_i)\, v_i$, $g$ = `gate`.
     """
 
-    def __init__(self, config: MemoryModel, facts: int) -> None:
+    def __init__(self, config: MemoryModel, form: StoryFormat) -> None:
         super().__init__()
-        size = config.size
+        size, self.positions = config.size, config.positions
         # One table for questions, keys and values, so that at first a word attends to itself. With a table each, some
         # learn to attend to all facts but the right one, and get no further.
-        self.words = nn.Embedding(len(WORDS), size, padding_idx=0)
+        self.words = nn.Embedding(len(form.words), size, padding_idx=0)
         nn.init.normal_(self.words.weight, std=0.3)
-        self.places = nn.Parameter(1 + 0.3 * torch.randn(3, LONGEST, size))
-        self.age = nn.Parameter(0.1 * torch.randn(facts, size))
-        sizes = Sizes(size, size, size, keys=facts)
+        learned = 1 + 0.3 * torch.randn(3, form.longest, size)
+        self.places = nn.Parameter(learned) if config.positions == "learned" else None
+        self.age = nn.Parameter(0.1 * torch.randn(form.facts, size)) if config.time else None
+        self.gate = nn.Linear(size, 1) if config.writing == "gated" else None
+        sizes = Sizes(size, size, size, keys=form.facts)
         # One matrix for all hops: what a hop learns from questions of one fact also helps those of three.
         update = nn.Linear(size, size, bias=False)
         nn.init.eye_(update.weight)
         mechanism = build_catalog_mechanism(config.score, sizes, config.normalizer)
         self.hops = Hops([update] * config.hops, mechanism=mechanism)
-        self.answer = nn.Linear(size, len(WORDS))
+        self.answer = nn.Linear(size, len(form.words))
 
     def forward(self, facts: Tensor, question: Tensor) -> MemoryOutput:
-        key = (self.words(facts) * self.places[0]).sum(-2) + self.age[: facts.shape[1]]
-        value = (self.words(facts) * self.places[1]).sum(-2)
-        query = (self.words(question) * self.places[2]).sum(-2)[:, None]
+        key, value, query = (self.embed(ids, use) for use, ids in enumerate((facts, facts, question)))
+        key = key if self.age is None else key + self.age[: facts.shape[1]]
+        value = value if self.gate is None else self.gate(key).sigmoid() * value
         real = Mask.keep((facts > 0).any(-1)[:, None])
-        hopped = self.hops(query, Memory(key, value, real))
+        hopped = self.hops(query[:, None], Memory(key, value, real))
         weights = torch.cat([hop.weights.dense() for hop in hopped.hops], dim=1)
         return MemoryOutput(self.answer(hopped.output.squeeze(1)), weights)
 
+    def embed(self, ids: Tensor, use: int) -> Tensor:
+        """Return the vectors of sentences: as keys, as values or as questions."""
+        words = self.words(ids)
+        if self.places is not None:
+            words = words * self.places[use]
+        elif self.positions == "fixed":
+            words = words * weigh_positions((ids > 0).sum(-1), *words.shape[-2:])
+        found: Tensor = words.sum(-2)
+        return found
+
+
+def weigh_positions(counts: Tensor, longest: int, size: int) -> Tensor:
+    """Return the weights of each word and coordinate, in sentences of so many words (Sukhbaatar et al. 2015, §4.1)."""
+    share = torch.arange(1, longest + 1, device=counts.device) / counts.clamp_min(1)[..., None]
+    across = torch.arange(1, size + 1, device=counts.device) / size
+    return (1 - share)[..., None] - across * (1 - 2 * share)[..., None]
+
 
 class MemoryTask(TensorTask):
-    """Learns where people, boxes and things are."""
+    """Learns to answer questions about stories, such as where people, boxes and things are."""
 
     goal = Goal("accuracy", "higher")
 
     def model(self) -> MemoryNetwork:
-        return MemoryNetwork(self.config.model, self.sets.validation[0].shape[1])
+        return MemoryNetwork(self.config.model, self.sets.form)
 
     def loss(self, model: Any, batch: Tensors) -> Loss:
         facts, question, answer, _ = batch
