@@ -40,7 +40,9 @@ class SharedKeyMask(NamedTuple):
 
 def fuse_window(call: AttentionCall) -> FusedResult | None:
     """Return the output if this is a plain softmax in a window on the CPU; otherwise None."""
-    mask, more = split_shared_keys(call.parts.mask, call.queries, call.keys)
+    mask, more = call.parts.mask, None
+    if call.dtype.itemsize > 2:  # in half precision each part of a union would be rounded, and then their sum
+        mask, more = split_shared_keys(mask, call.queries, call.keys)
     window = find_window(mask)
     inputs = call.query, call.key, call.value
     readable = tensor_memory.is_readable(*inputs) and all(tensor.is_cpu and tensor.numel() for tensor in inputs)
