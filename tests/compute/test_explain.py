@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from regard import (
+    Additive,
     ALiBi,
     Argmax,
     Causal,
@@ -24,6 +25,7 @@ from regard import (
 )
 from regard.algebra.parts import CallFacts
 from regard.compute.backends import BACKENDS
+from regard.compute.kernels import native
 from regard.compute.lowering.cost import format_bytes
 from regard.compute.planning import BackendName
 
@@ -56,6 +58,28 @@ def test_a_plan_names_what_kept_the_fused_kernel_away() -> None:
         "  aggregate: a pick from the weights of each row, because a hard aggregate needs them\n"
         "  dropout: noise addressed by pair, because a block recomputes what it drew and stores nothing"
     )
+
+
+def test_a_plan_says_what_runs_when_the_library_comes_between_two_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans are remembered: what they depend on, here the library of another call, must be among the facts."""
+    x, score = torch.randn(5, 4), Additive(4, 4, 3)
+    for state, words in [
+        ("", "too few to compile for"),
+        ("loaded", "the compiled kernel is loaded"),
+        ("no C++ compiler was found", "no C++ compiler was found"),
+        ("", "too few to compile for"),
+    ]:
+        monkeypatch.setattr(native, "describe_state", lambda state=state: state)
+        assert words in attend(x, x, x, score=score).plan.explain()
+
+
+def test_a_plan_says_why_gradients_of_half_precision_are_computed_in_float32() -> None:
+    x = torch.randn(5, 4, dtype=torch.float16)
+    words = "precision: float32, because float16 has too few digits for the gradients of steep weights"
+    assert words in attend(x, x, x, normalizer=Sparsemax()).plan.explain()
+    with torch.no_grad():
+        assert "precision" not in attend(x, x, x, normalizer=Sparsemax()).plan.explain()
+    assert "precision" not in attend(x, x, x, normalizer=Sparsemax(), backend="eager").plan.explain()
 
 
 @pytest.mark.parametrize(
