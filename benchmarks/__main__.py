@@ -14,7 +14,7 @@ from regard.cli.machine import QUIET, measure_other_load
 
 
 def main() -> int:
-    """Measure, print, save; 0 where every bound holds, 1 where one does not, 2 where nothing could be measured."""
+    """Measure, print, save; 0 if every bound holds, 1 if one does not, 2 if nothing could be measured."""
     given = parse()
     if given.list:
         print("\n".join(NAMES))
@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help="claims to measure; all where none is given")
     parser.add_argument("--list", action="store_true", help="show the names")

@@ -36,7 +36,7 @@ class ComparisonResult:
 def run_comparison(
     name: str, folder: Path = FOLDER, *more: str, lengths: tuple[int, ...] = LENGTHS
 ) -> ComparisonResult:
-    """One comparison by its command, with one thread."""
+    """Run one comparison by its command, with one thread."""
     command = [sys.executable, "-m", "regard", "compare", name, "--json", *more]
     command += ["--output", str(folder / name_picture(name))]
     if name == LAYERS:
@@ -53,13 +53,13 @@ def name_picture(name: str) -> str:
 
 
 def load_results(folder: Path = FOLDER) -> list[ComparisonResult]:
-    """What was compared so far."""
+    """Return all recorded comparisons."""
     paths = [folder / f"compare-{name}.json" for name in NAMES]
     return [ComparisonResult(**json.loads(path.read_text(encoding="utf-8"))) for path in paths if path.is_file()]
 
 
 def render_page(found: list[ComparisonResult]) -> str:
-    """docs/compare.md, all of it."""
+    """Return the whole of docs/compare.md."""
     head = "# Compared\n\n<!-- made by python -m benchmarks.report: do not edit -->\n"
     how = (
         "Each by one command, `regard compare NAME`, with one thread; recorded by `python -m benchmarks.comparisons`.\n"
@@ -70,14 +70,14 @@ def render_page(found: list[ComparisonResult]) -> str:
 
 
 def describe_setting(one: ComparisonResult) -> str:
-    """Where and when."""
+    """Return where and when it was compared."""
     machine = one.machine
     versions = f"torch {machine['torch']}, Python {machine['python']}, {machine['system']}"
     return f"One core of {machine['processor']}; {versions}. {one.date}, commit {one.commit}."
 
 
 def render_mechanisms(one: ComparisonResult) -> str:
-    """A line for each mechanism, with a column for each set if there are several."""
+    """Return a line for each mechanism, with a column for each set if there are several."""
     found: list[dict[str, Any]] = one.found["rows"]
     several = any("; " in row["name"] for row in found)
     rows = (
@@ -100,13 +100,13 @@ def render_mechanisms(one: ComparisonResult) -> str:
 
 
 def describe_seconds(rows: list[dict[str, Any]]) -> str:
-    """The seconds of one training of each variant."""
+    """Return the seconds of one training of each variant."""
     seconds = {row["name"].partition("; ")[0]: row["seconds"] for row in rows}
     return f"Seconds of one core: {', '.join(f'{name} {value:.0f}' for name, value in seconds.items())}."
 
 
 def render_layers(one: ComparisonResult) -> str:
-    """A table for each quantity, and the picture of all."""
+    """Return a table for each quantity, and the picture of all."""
     # Imported here: it needs torch, and nothing else in this file does.
     from regard.models.layer_kinds import FORMULAS, RADIUS
 
@@ -136,7 +136,7 @@ def render_layers(one: ComparisonResult) -> str:
 
 
 def main() -> int:
-    """Compare, record, and make the page anew."""
+    """Compare, record, and write the page again."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.comparisons", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(NAMES)}; all where none is given")
     given = parser.parse_args()

@@ -8,7 +8,7 @@ from benchmarks.results import CaseResult, Check, Entry, Unit
 
 
 def format_number(value: float) -> str:
-    """Three digits.
+    """Return a number with three digits.
 
     >>> format_number(57.312), format_number(0.9712), format_number(1234.5)
     ('57.3', '0.971', '1,234')
@@ -19,7 +19,7 @@ def format_number(value: float) -> str:
 
 
 def format_amount(value: float, unit: Unit) -> str:
-    """Seconds or megabytes, in the unit that suits them.
+    """Return seconds or megabytes, in the unit that suits them.
 
     >>> format_amount(0.00592, "s"), format_amount(8192, "MB")
     ('5.92 ms', '8,192 MB')
@@ -33,7 +33,7 @@ def format_amount(value: float, unit: Unit) -> str:
 
 
 def format_entry(entry: Entry, unit: Unit) -> str:
-    """An entry's amount with its quartiles."""
+    """Return an entry's amount with its quartiles."""
     if entry.over:
         return f"over {format_amount(entry.median, unit)}"
     if entry.runs == 1:
@@ -42,7 +42,7 @@ def format_entry(entry: Entry, unit: Unit) -> str:
 
 
 def format_ratio(check: Check) -> str:
-    """What came out, with its quartiles.
+    """Return the measured ratio with its quartiles.
 
     >>> format_ratio(Check("faster than Keras", 57.3, 55.1, 58.0, "least", 40.0))
     '57.3× (55.1 – 58.0)'
@@ -54,7 +54,7 @@ def format_ratio(check: Check) -> str:
 
 
 def format_bound(check: Check) -> str:
-    """What must come out.
+    """Return the bound.
 
     >>> format_bound(Check("megabytes", 180.0, 170.0, 190.0, "most", 250.0, "MB"))
     '≤ 250 MB'
@@ -68,7 +68,7 @@ def format_bound(check: Check) -> str:
 
 
 def format_check(check: Check) -> str:
-    """The check in one line.
+    """Return the check in one line.
 
     >>> format_check(Check("faster than Keras", 57.3, 55.1, 58.0, "least", 40.0))
     '57.3× (55.1 – 58.0) faster than Keras, claimed ≥ 40×'
@@ -78,14 +78,14 @@ def format_check(check: Check) -> str:
 
 
 def format_relative(entry: Entry, case: CaseResult) -> str:
-    """How many times ours it takes."""
+    """Return how many times ours it takes."""
     ours = case.entries[0].median
     sign = "over " if entry.over else ""
     return f"{sign}{format_number(entry.median / ours)}×" if ours else "–"
 
 
 def format_spread(values: Sequence[float]) -> str:
-    """The median of all seeds, and their range.
+    """Return the median of all seeds, and their range.
 
     >>> format_spread([3.0, 1.0, 2.5]), format_spread([100.0, 100.0])
     ('2.5 (1–3)', '100')
@@ -95,7 +95,7 @@ def format_spread(values: Sequence[float]) -> str:
 
 
 def tabulate_rows(rows: Sequence[dict[str, Any]], localize: Callable[[str], str] = str) -> list[str]:
-    """The lines of a table with a row for each variant and a column for each set; names are "variant; set".
+    """Return the lines of a table with a row for each variant and a column for each set; names are "variant; set".
 
     >>> rows = [{"name": f"a; {own}", "values": [1.0, 3.0]} for own in "xy"]
     >>> tabulate_rows(rows)

@@ -16,7 +16,7 @@ SLOW = 2.0  # seconds after which one call is enough: there is nothing left to w
 
 
 def measure_growth(claim: str, growth: Growth, scale: Scale) -> list[CurveResult]:
-    """Every curve."""
+    """Measure every curve."""
     return [_measure_curve(claim, name, curve, growth.shortest, scale) for name, curve in growth.curves.items()]
 
 
@@ -43,7 +43,7 @@ def _measure_curve(claim: str, name: str, curve: Curve, shortest: int, scale: Sc
 
 
 def _takes_too_long(points: Sequence[Point], patience: float) -> bool:
-    """Whether a call at the next length, which takes up to four times the last one, takes more than so long."""
+    """Return whether a call at the next length, which takes up to four times the last one, takes more than so long."""
     return len(points) > 1 and 4 * points[-1].seconds > patience
 
 
@@ -58,7 +58,7 @@ def _measure_seconds(run: Callable[[], object], scale: Scale) -> float:
 
 
 def estimate_exponent(lengths: Sequence[int], values: Sequence[float]) -> float:
-    """The slope of log value against log length over the longest lengths.
+    """Return the slope of log value against log length over the longest lengths.
 
     >>> estimate_exponent([256, 512, 1024], [1.0, 4.0, 16.0])
     2.0

@@ -61,7 +61,7 @@ MOVE = """async ({ how, seconds }) => {
 
 
 def observe_long(length: int, folder: Path) -> tuple[Path, list[Entry]]:
-    """The recording in a file, and how long it took to observe, and to draw a picture of it in Python."""
+    """Record to a file; return how long it took to observe, and to draw a picture of it in Python."""
     from regard.inspect.draw.alignment import draw_alignment
     from regard.inspect.draw.chapters import pool_labels
     from regard.inspect.draw.output import save_figure as draw
@@ -92,7 +92,7 @@ def build_entry(name: str, seconds: list[float]) -> Entry:
 
 
 def visit_page(page: Any, url: str, seconds: float) -> list[Entry]:
-    """The first picture on the page, then frames and the script of a frame while a hand pans, and while it zooms."""
+    """Measure the first picture of the page, then frames and their scripts while a hand pans and zooms."""
     begin = time.perf_counter()
     page.goto(f"{url}#view=recording&file=long.safetensors")
     page.wait_for_function(PAINTED, polling="raf")
@@ -113,7 +113,7 @@ def visit_page(page: Any, url: str, seconds: float) -> list[Entry]:
 
 
 def start_script_clock(page: Any) -> Callable[[], float]:
-    """A clock of the time that the page's scripts have run, on the processor."""
+    """Return a clock of the processor time that the page's scripts have run."""
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
 
@@ -125,13 +125,13 @@ def start_script_clock(page: Any) -> Callable[[], float]:
 
 
 def find_chromium() -> str | None:
-    """The browser of this machine; None: the one that playwright brought."""
+    """Return the browser of this machine; None: the one that playwright brought."""
     return os.environ.get("REGARD_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 
 
 @contextmanager
 def serve(file: Path) -> Iterator[str]:
-    """The address of a server that shows a recording."""
+    """Yield the address of a server that shows a recording."""
     command = [sys.executable, "-m", "regard", "serve", str(file), "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
@@ -142,7 +142,7 @@ def serve(file: Path) -> Iterator[str]:
 
 
 def measure(given: argparse.Namespace) -> list[Entry]:
-    """Everything, once."""
+    """Measure everything once."""
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
@@ -156,13 +156,13 @@ def measure(given: argparse.Namespace) -> list[Entry]:
 
 
 def build_time_check(entry: Entry, bound: float) -> Check:
-    """That something takes a person no longer than a bound."""
+    """Return the check that something takes no longer than a bound."""
     says = f"to the {entry.name}" if "first" in entry.name else f"for a {entry.name}"
     return Check(says, entry.median, entry.low, entry.high, "most", bound, "s")
 
 
 def build_result(entries: list[Entry], given: argparse.Namespace, watch: LoadMonitor, load: float) -> Result:
-    """In the form that all measurements have."""
+    """Return the figures in the form that all measurements have."""
     checks = [
         build_time_check(entry, FIRST if "first" in entry.name else FRAME)
         for entry in entries

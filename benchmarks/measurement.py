@@ -28,7 +28,7 @@ class Scale(NamedTuple):
 
 
 def build_call(contender: Contender, *, backward: bool) -> Callable[[], Tensor]:
-    """One call: the forward pass without a graph, or with its gradients for fixed upstream numbers."""
+    """Return one call: the forward pass without a graph, or with its gradients for fixed upstream numbers."""
     if not backward:
 
         def forward() -> Tensor:
@@ -70,7 +70,7 @@ def _build_runs(case: TimeCase[Any], problem: Any) -> tuple[dict[str, Callable[[
 
 
 def _compute_differences(runs: Mapping[str, Callable[[], Tensor]], peers: Sequence[str]) -> dict[str, float]:
-    """How far each peer is from ours."""
+    """Return how far each peer is from ours."""
     ours = runs[OURS]()
     largest = ours.abs().amax().item()
     found = {}
@@ -82,7 +82,7 @@ def _compute_differences(runs: Mapping[str, Callable[[], Tensor]], peers: Sequen
 
 
 def _check_bound(bound: Bound, samples: Mapping[str, Sequence[float]], peers: Sequence[str]) -> Check | None:
-    """The bound as found, or nothing where the peer it names is missing."""
+    """Return the bound as found, or None if the peer that it names is missing."""
     against = bound.against
     if against == FASTEST:
         present = [peer for peer in peers if peer in samples]

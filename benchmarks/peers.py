@@ -23,12 +23,12 @@ OURS = ("ctranslate2", "num2words", "Babel", "cyclopts")  # what regard itself t
 
 
 def find_python() -> Path:
-    """The interpreter of that environment."""
+    """Return the interpreter of that environment."""
     return FOLDER / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def is_installed() -> bool:
-    """Whether the environment is there and is what the pins say."""
+    """Return whether the environment is there and is what the pins say."""
     return find_python().exists() and STAMP.exists() and STAMP.read_text() == _compute_stamp()
 
 

@@ -35,12 +35,12 @@ $ regard bench                                  # a quick table for your machine
 
 
 def load_results(folder: Path = FOLDER) -> list[Result]:
-    """What is measured so far, in the order of the claims."""
+    """Return all recorded measurements, in the order of the claims."""
     return [load(path) for name in (*NAMES, *PROGRAMS) if (path := folder / f"{name}.json").exists()]
 
 
 def render_summary(found: list[Result]) -> str:
-    """One row for each bound."""
+    """Return one row for each bound."""
     if not found:
         return NOTHING
     rows = ["| claim | measured | claimed |", "|---|---|---|"]
@@ -56,13 +56,13 @@ def render_summary(found: list[Result]) -> str:
 
 
 def render_settings(found: list[Result]) -> str:
-    """Where it was measured; each distinct place once."""
+    """Return where it was measured; each distinct place once."""
     lines = dict.fromkeys(describe_setting(result.setting) for result in found)
     return "\n".join(lines)
 
 
 def describe_setting(setting: Setting) -> str:
-    """One setting in words."""
+    """Return one setting in words."""
     cores = f"{setting.threads} threads on {setting.cores} cores of {setting.processor}"
     cores += f", {setting.vectors}" if setting.vectors else ""
     versions = f"torch {setting.torch}, Python {setting.python}, {setting.system}"
@@ -70,14 +70,14 @@ def describe_setting(setting: Setting) -> str:
 
 
 def describe_time(setting: Setting) -> str:
-    """When, from which code, and what else was running."""
+    """Return when, from which code, and what else was running."""
     busy = f"load average {setting.load:.2f}, others kept {setting.others:.2f} cores busy"
     loud = "" if setting.quiet else " **The machine was busy: these times are not to be trusted.**"
     return f"{setting.date}, commit {setting.commit}; {busy}.{loud}"
 
 
 def replace_between(text: str, begin: str, end: str, block: str) -> str:
-    """The text with what stands between two marks replaced, or put at the end of it with its marks."""
+    """Return the text with what stands between two marks replaced, or put at the end of it with its marks."""
     marked = f"{begin}\n{block}\n{end}"
     if begin not in text:
         return f"{text.rstrip()}\n\n{marked}\n"
@@ -86,19 +86,19 @@ def replace_between(text: str, begin: str, end: str, block: str) -> str:
 
 
 def render_readme(text: str, language: Language) -> str:
-    """A README with the few figures that it shows."""
+    """Return a README with the few figures that it shows."""
     tasks = {result.recipe: result for result in load_task_results()}
     text = replace_between(text, BEGIN, END, render_highlights(load_results(), language))
     return replace_between(text, TASKS_BEGIN, TASKS_END, render_tasks(tasks, language))
 
 
 def load_task_results(folder: Path = FOLDER) -> list[TaskResult]:
-    """What the recipes of the tasks have reached so far."""
+    """Return the recorded results of the tasks' recipes."""
     return [load_task(path) for path in sorted(folder.glob("tasks-*.json"))]
 
 
 def render_task_row(result: TaskResult) -> str:
-    """One line: what was reached, what others reached, and how long it took; other figures beside the first."""
+    """Return one line: our result, those of others, and how long it took; other figures beside the first."""
     missed = {name: f" ✗ (≥ {least:g} wanted)" for name, least in result.missed.items()}
     beside = "; ".join(f"{name}: {value:.4g}{missed.get(name, '')}" for name, value in result.beside.items())
     bound = f"≥ {result.least:g}" if result.least is not None else f"≤ {result.most:g}" if result.most else ""
@@ -109,7 +109,7 @@ def render_task_row(result: TaskResult) -> str:
 
 
 def render_task_page(found: list[TaskResult]) -> str:
-    """docs/results.md, all of it."""
+    """Return the whole of docs/results.md."""
     rows = [
         "| task | mechanism | data | ours | published | time |",
         "|---|---|---|---|---|---|",
@@ -122,7 +122,7 @@ def render_task_page(found: list[TaskResult]) -> str:
 
 
 def render_page(found: list[Result], narrow: Sequence[Result] = ()) -> str:
-    """docs/benchmarks.md, all of it; `narrow` are results of the same machine without AVX-512."""
+    """Return the whole of docs/benchmarks.md; `narrow` are results of the same machine without AVX-512."""
     head = (
         f"# Benchmarks\n\n<!-- made by python -m benchmarks.report: do not edit -->\n\n{HOW}\n{render_summary(found)}\n"
     )
@@ -152,7 +152,7 @@ def _render_case(case: CaseResult) -> str:
 
 
 def _render_growth(result: Result) -> str:
-    """The exponents, and the picture that was drawn with them."""
+    """Return the exponents, and the picture that was drawn with them."""
     head = (
         "One head of width 64, forward and backward unless it says forward; sdpa and eager: scaled dot product; local:"
         " a window of 256; linear: causal features; stream: additive; rows: sparsemax; flex: uncompiled, as torch runs"
@@ -176,7 +176,7 @@ def _render_curve(curve: CurveResult) -> str:
 
 
 def render_files(root: Path = ROOT) -> dict[Path, str]:
-    """What the files should be."""
+    """Return what the files should contain."""
     found = load_results()
     docs = root / "docs"
     readmes = {root / "README.md": "en", root / "README.zh-CN.md": "zh"}
@@ -190,7 +190,7 @@ def render_files(root: Path = ROOT) -> dict[Path, str]:
 
 
 def find_stale(root: Path = ROOT) -> list[Path]:
-    """The files that differ from the results."""
+    """Return the files that differ from the results."""
     return [
         path
         for path, text in render_files(root).items()

@@ -162,7 +162,7 @@ def load(path: Path) -> Result:
 
 
 def _round_values(value: Any) -> Any:
-    """Numbers to five digits: more would only be noise in the history."""
+    """Return numbers with five digits: more would only be noise in the history."""
     if isinstance(value, dict):
         return {name: _round_values(part) for name, part in value.items()}
     if isinstance(value, list):

@@ -39,7 +39,7 @@ class ClientLog:
 
 
 async def send_request(port: int, body: bytes) -> tuple[str, bytes]:
-    """One request on a connection of its own: its status, and all of its answer."""
+    """Send one request on a connection of its own; return its status, and all of its answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     head = f"POST /api/translate HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
     writer.write(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
@@ -50,7 +50,7 @@ async def send_request(port: int, body: bytes) -> tuple[str, bytes]:
 
 
 async def run_client(port: int, body: bytes, end: float, seen: ClientLog) -> None:
-    """One of many, until the end."""
+    """Run one of many clients, until the end."""
     while (start := time.monotonic()) < end:
         try:
             status, answer = await send_request(port, body)
@@ -66,7 +66,7 @@ async def run_client(port: int, body: bytes, end: float, seen: ClientLog) -> Non
 
 
 async def track_memory(process: int, end: float, seen: ClientLog) -> None:
-    """The memory of the server, ten times a second."""
+    """Read the memory of the server ten times a second."""
     begin = time.monotonic()
     while (now := time.monotonic()) < end:
         fields = Path(f"/proc/{process}/statm").read_text().split()
@@ -75,7 +75,7 @@ async def track_memory(process: int, end: float, seen: ClientLog) -> None:
 
 
 async def run_clients(port: int, process: int, given: argparse.Namespace) -> ClientLog:
-    """All clients at once."""
+    """Run all clients at once."""
     seen = ClientLog()
     body = json.dumps({"run": Path(given.run).resolve().name, "text": given.text, "beam": given.beam}).encode()
     await send_request(port, body)  # opens the model
@@ -86,7 +86,7 @@ async def run_clients(port: int, process: int, given: argparse.Namespace) -> Cli
 
 
 def build_result(seen: ClientLog, given: argparse.Namespace, watch: LoadMonitor, load: float) -> Result:
-    """In the form that all measurements have."""
+    """Return the figures in the form that all measurements have."""
     settled = [megabytes for when, megabytes in seen.memory if when > given.seconds / 10]
     growth = max(0.0, settled[-1] - settled[0])
     answered = summarize(seen.seconds)
@@ -102,7 +102,7 @@ def build_result(seen: ClientLog, given: argparse.Namespace, watch: LoadMonitor,
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.serving", description=__doc__)
     parser.add_argument("run", help="a run folder of a translator")
     parser.add_argument("--clients", type=int, default=200)

@@ -82,7 +82,7 @@ class Shown(NamedTuple):
 
 
 def attend_randomly(length: int) -> tuple[torch.Tensor, ...]:
-    """The attentions of a random GPT-2, one tensor for each layer."""
+    """Return the attentions of a random GPT-2, one tensor for each layer."""
     transformers: Any = import_module("transformers")
     torch.manual_seed(0)
     config = transformers.GPT2Config(n_layer=LAYERS, n_head=HEADS, n_embd=LAYERS * 64, attn_implementation="eager")
@@ -111,7 +111,7 @@ def render_cells(
 
 
 def import_bertviz() -> Any:
-    """bertviz, from the environment of the peers, beside our own IPython."""
+    """Import bertviz from the environment of the peers, beside our own IPython."""
     folder = next(peers.FOLDER.glob("lib/python*/site-packages"))
     sys.path.append(str(folder))
     try:
@@ -121,18 +121,18 @@ def import_bertviz() -> Any:
 
 
 def write_page(html: str, path: Path) -> Path:
-    """The page that an output is by itself."""
+    """Write the page that an output is by itself."""
     path.write_text(f"<!doctype html><meta charset=utf-8><title>cell</title><body>{html}", encoding="utf-8")
     return path
 
 
 def replace_hosts(html: str, scripts: dict[str, Path]) -> str:
-    """An output that loads its scripts from files instead of another host: they stand before its data."""
+    """Return an output that loads its scripts from files instead of another host: they stand before its data."""
     return FOREIGN.sub(lambda found: scripts[found[1]].as_uri().removesuffix(".js"), html, count=len(scripts))
 
 
 def fetch_scripts(folder: Path) -> dict[str, Path]:
-    """The scripts that bertviz loads, by a word of their address."""
+    """Return the scripts that bertviz loads, by a word of their address."""
     found = {}
     for word, (package, member) in SCRIPTS.items():
         packed = subprocess.run(
@@ -145,7 +145,7 @@ def fetch_scripts(folder: Path) -> dict[str, Path]:
 
 
 def show_cell(driver: Any, name: str, page: Path) -> Shown:
-    """One output in a fresh browser."""
+    """Show one output in a fresh browser."""
     size = page.stat().st_size / 1e6
     browser = driver.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
     try:
@@ -165,7 +165,7 @@ def show_cell(driver: Any, name: str, page: Path) -> Shown:
 
 
 def show_repeatedly(driver: Any, name: str, page: Path, times: int) -> list[Shown]:
-    """One output as often as is asked for, or until it has taken long enough."""
+    """Show one output as often as is asked for, or until it has taken long enough."""
     found = [show_cell(driver, name, page)]
     while len(found) < times and all(one.seconds is not None for one in found):
         if sum(one.seconds or 0 for one in found) > ENOUGH:
@@ -175,7 +175,7 @@ def show_repeatedly(driver: Any, name: str, page: Path, times: int) -> list[Show
 
 
 def measure_tab(browser: Any) -> float:
-    """The largest resident set, in megabytes, of the processes that show pages."""
+    """Return the largest resident set, in megabytes, of the processes that show pages."""
     session = browser.new_browser_cdp_session()
     processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
     tabs = [Path(f"/proc/{one['id']}/status").read_text() for one in processes if one["type"] == "renderer"]
@@ -183,7 +183,7 @@ def measure_tab(browser: Any) -> float:
 
 
 def compare_cells(driver: Any, length: int, times: int, folder: Path, scripts: dict[str, Path]) -> list[CaseResult]:
-    """Bytes, time and memory of the same weights by each contender."""
+    """Compare bytes, time and memory of the same weights by each contender."""
     name = f"{LAYERS} × {HEADS} heads, {length} tokens"
     found: dict[str, list[Shown]] = {}
     for who, page in render_cells(attend_randomly(length), folder, scripts):
@@ -209,7 +209,7 @@ def compare_cells(driver: Any, length: int, times: int, folder: Path, scripts: d
 
 
 def build_case(name: str, unit: Any, found: dict[str, list[Any]], bound: float | None) -> CaseResult:
-    """A case with its contenders, those that were never drawn as longer than anybody waits, or as missing."""
+    """Return a case with its contenders; those that were never drawn count as longer than anybody waits, or missing."""
     entries: list[Entry] = []
     missing = {}
     for who, values in found.items():
@@ -229,7 +229,7 @@ def build_case(name: str, unit: Any, found: dict[str, list[Any]], bound: float |
 
 
 def visit_page(driver: Any, times: int, seconds: float, folder: Path) -> list[CaseResult]:
-    """The first paint and the first map of a page, and frames while a hand moves over 12 × 12 heads."""
+    """Measure the first paint and the first map of a page, and frames while a hand moves over 12 × 12 heads."""
     tables = {f"h.{n}.attn": one[0] for n, one in enumerate(attend_randomly(LENGTHS[0]))}
     Recording.from_weights(tables).save(folder / "heads.safetensors")
     paints, maps = [], []
@@ -257,7 +257,7 @@ def visit_page(driver: Any, times: int, seconds: float, folder: Path) -> list[Ca
 
 
 def open_page(browser: Any, url: str) -> Any:
-    """The page of a server, with its first map drawn."""
+    """Open the page of a server, and wait until its first map is drawn."""
     page = browser.new_page(viewport={"width": 1440, "height": 900}, locale="en-US")
     page.goto(f"{url}#view=recording&file=heads.safetensors")
     page.wait_for_function(PAINTED, polling="raf")

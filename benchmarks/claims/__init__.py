@@ -31,6 +31,6 @@ NAMES = (
 
 
 def find(name: str) -> Claim:
-    """The claim of that name."""
+    """Return the claim of that name."""
     claim: Claim = import_module(f"benchmarks.claims.{name}").CLAIM
     return claim

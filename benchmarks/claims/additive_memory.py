@@ -15,7 +15,7 @@ ARENAS = (
 
 
 def build_half(sizes: Sizes) -> Contender:
-    """Ours for half the queries and keys."""
+    """Build ours for half the queries and keys."""
     return ours(replace(sizes, queries=sizes.queries // 2, keys=sizes.keys // 2))
 
 

@@ -15,7 +15,7 @@ SHAPE = Shape("recurrent", vocabulary=4000, size=256)
 
 
 def build_case(name: str, build: Build[SearchProblem], least: tuple[float, float]) -> TimeCase[SearchProblem]:
-    """The case of one precision of ours."""
+    """Build the case of one precision of ours."""
     return TimeCase(
         f"64 sentences, 20 tokens said for each, 256 units each way, vocabulary 4,000, {name}",
         SearchProblem(SHAPE, Batch(960, SHAPE.vocabulary), steps=20),

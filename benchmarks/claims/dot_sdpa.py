@@ -10,7 +10,7 @@ LIMIT = (
 
 
 def build_case(length: int, *, backward: bool) -> TimeCase[Sizes]:
-    """One length."""
+    """Build the case of one length."""
     return TimeCase(
         f"2 × 8 × {length:,} × {length:,}, dim 64, forward{' + backward' if backward else ''}",
         Sizes(batch=2, heads=8, length=length, dim=64),

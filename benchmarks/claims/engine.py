@@ -17,7 +17,7 @@ TINY = SearchProblem(Shape("transformer", vocabulary=31, size=12, layers=2, head
 
 
 def build_case(precision: Precision, *more: Bound) -> TimeCase[SearchProblem]:
-    """One precision. Peers in torch say as many tokens: about 12, which is what the model says before it ends."""
+    """Build the case of one precision. Peers in torch produce as many tokens: about 12, after which the model ends."""
     return TimeCase(
         f"64 texts, about 12 tokens said for each, vocabulary 8,000, {precision}",
         SearchProblem(SHAPE, Batch(960, SHAPE.vocabulary), steps=14),

@@ -10,7 +10,7 @@ SOFT, TEXTBOOK = "SDPA, soft", "softmax, then the largest"
 
 
 def build_case(name: str, sizes: Sizes) -> TimeCase[Sizes]:
-    """One size, in evaluation."""
+    """Build the case of one size, in evaluation."""
     return TimeCase(
         name,
         sizes,
@@ -24,7 +24,7 @@ def build_case(name: str, sizes: Sizes) -> TimeCase[Sizes]:
 
 
 def build_learned_case(name: str, sizes: Sizes) -> TimeCase[Sizes]:
-    """One size, with gradients."""
+    """Build the case of one size, with gradients."""
     return TimeCase(
         f"{name}, forward + backward",
         sizes,

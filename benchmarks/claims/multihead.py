@@ -7,7 +7,7 @@ TORCH = "nn.MultiheadAttention"
 
 
 def build_case(length: int) -> TimeCase[Sizes]:
-    """One length."""
+    """Build the case of one length."""
     return TimeCase(
         f"4 × {length:,} × 512, 8 heads, forward + backward",
         Sizes(batch=4, length=length, size=512, heads=8),

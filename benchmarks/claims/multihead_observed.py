@@ -18,7 +18,7 @@ TINY = Sizes(batch=2, length=7, size=12, heads=3)
 
 
 def name_case(length: int, looking: str, *, backward: bool) -> str:
-    """The name of a case."""
+    """Return the name of a case."""
     return f"4 × {length:,} × 512, 8 heads, {looking}, forward{' + backward' if backward else ''}"
 
 
@@ -37,7 +37,7 @@ def build_summary_case(length: int, *, backward: bool) -> TimeCase[Sizes]:
 
 
 def build_dense_case(length: int, *, backward: bool) -> TimeCase[Sizes]:
-    """All weights as a table."""
+    """Build the case of all weights as a table."""
     return TimeCase(
         name_case(length, "all weights", backward=backward),
         Sizes(batch=4, length=length, size=512, heads=8),

@@ -10,7 +10,7 @@ LIMIT = "the table itself: reading and writing it takes a good part of the time.
 
 
 def build_case(name: str, normalizer: regard.Normalizer, function: str) -> TimeCase[Sizes]:
-    """One normalizer against the package's function of that name, with all keys sorted and with the largest 64."""
+    """Build the case of one normalizer against the package's, with all keys sorted and with the largest 64."""
     return TimeCase(
         f"{name}, 8 × 8 × 512 × 512, forward + backward",
         Sizes(batch=8, heads=8, queries=512, keys=512),

@@ -12,7 +12,7 @@ TINY = Update(Shape("transformer", vocabulary=31, size=12, layers=2, heads=3), B
 
 
 def build_case(name: str, *, alike: bool) -> TimeCase[Update]:
-    """4,096 target tokens in sentences of many lengths, or of one."""
+    """Build the case of 4,096 target tokens in sentences of many lengths, or of one."""
     return TimeCase(
         f"4,096 target tokens, {name}, vocabulary 8,000",
         Update(SHAPE, Batch(4096, SHAPE.vocabulary, alike=alike)),

@@ -99,7 +99,7 @@ def keras(sizes: Sizes) -> Contender:
 
 
 def build_keras_layer(given: AdditiveInputs) -> Any:
-    """The layer, with our weight."""
+    """Return the layer, with our weight."""
     layer = importlib.import_module("keras").layers.AdditiveAttention()
     layer([given.query, given.source, given.source])  # makes its variables
     layer.scale.assign(given.weight.detach())
@@ -141,7 +141,7 @@ def joeynmt(sizes: Sizes) -> Contender:
 
 
 def build_joeynmt_module(given: AdditiveInputs) -> Any:
-    """The module with our parameters."""
+    """Return the module with our parameters."""
     size = given.weight.numel()
     module = borrow("joeynmt.attention").BahdanauAttention(size, size, size)
     with torch.no_grad():

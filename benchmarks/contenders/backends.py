@@ -41,7 +41,7 @@ def build_backend(
 
 
 def build_additive_score() -> regard.Additive:
-    """The score of the stream, with numbers that do not depend on when it is built."""
+    """Return the score of the stream, with numbers that do not depend on when it is built."""
     score = regard.Additive.projected(DIM)
     score.weight = torch.nn.Parameter(draw_normal(DIM, seed=4).detach())
     return score

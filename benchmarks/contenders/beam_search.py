@@ -39,7 +39,7 @@ class SearchProblem:
 
 
 def build_search(model: Any, find: Callable[[], Any]) -> Contender:
-    """The search of a model that is not trained any more, as numbers: a row for each sentence."""
+    """Return the search of a model that is not trained any more, as numbers: a row for each sentence."""
     model.eval()
 
     def forward() -> Tensor:

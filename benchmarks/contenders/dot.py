@@ -27,7 +27,7 @@ class Sizes:
 
 
 def draw(sizes: Sizes) -> tuple[Tensor, Tensor, Tensor]:
-    """Query, key and value."""
+    """Draw query, key and value."""
     shape = (sizes.batch, sizes.heads, sizes.length, sizes.dim)
     return draw_normal(*shape, seed=1), draw_normal(*shape, seed=2), draw_normal(*shape, seed=3)
 
@@ -45,7 +45,7 @@ def sdpa(sizes: Sizes) -> Contender:
 
 
 def choose_bandwidth(sizes: Sizes) -> float:
-    """A Gaussian that sees several keys: squared distances of standard normal numbers are about 2·dim."""
+    """Return a Gaussian that sees several keys: squared distances of standard normal numbers are about 2·dim."""
     return float(sizes.dim**0.5)
 
 

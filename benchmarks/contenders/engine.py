@@ -48,14 +48,14 @@ def direct(task: SearchProblem, precision: Precision = "float32") -> Contender:
 
 
 def list_sentences(task: SearchProblem) -> list[str]:
-    """The sources, a word for each number."""
+    """Return the sources, a word for each number."""
     text = Text(task.batch)
     rows = zip(text.source.tolist(), text.source_lengths.tolist(), strict=True)
     return [" ".join(f"w{number}" for number in row[: length - 1]) for row, length in rows]
 
 
 def count_tokens(hypotheses: list[list[str]]) -> Tensor:
-    """How many tokens each has."""
+    """Return how many tokens each has."""
     return torch.tensor([float(len(tokens)) for tokens in hypotheses])
 
 
@@ -68,7 +68,7 @@ def export_once(task: SearchProblem, precision: Precision) -> CTranslate2Transla
 
 
 def build_translator(task: SearchProblem) -> Translator:
-    """A model that ends, with its vocabulary."""
+    """Return a model that ends, with its vocabulary."""
     torch.manual_seed(1)
     model = translators.ours(task.shape).eval()
     with torch.no_grad():

@@ -38,7 +38,7 @@ def build_torch_module(sizes: Sizes) -> nn.MultiheadAttention:
 
 
 def draw_sequence(sizes: Sizes) -> Tensor:
-    """What reads itself."""
+    """Draw the sequence that attends to itself."""
     return draw_normal(sizes.batch, sizes.length, sizes.size, seed=3)
 
 
@@ -49,7 +49,7 @@ def ours(sizes: Sizes) -> Contender:
 
 
 def ours_summary(sizes: Sizes) -> Contender:
-    """Our layer, looked at without leaving its fused call."""
+    """Our layer, its weights summarized without leaving its fused call."""
     layer, x = Attention.from_torch(build_torch_module(sizes)), draw_sequence(sizes)
 
     def forward() -> Tensor:
@@ -110,7 +110,7 @@ def keras_weights(sizes: Sizes) -> Contender:
 
 
 def build_keras_layer(sizes: Sizes) -> Any:
-    """The layer with the stock module's matrices."""
+    """Return the layer with the stock module's matrices."""
     width = sizes.size // sizes.heads
     layer = importlib.import_module("keras").layers.MultiHeadAttention(sizes.heads, width)
     x = draw_sequence(sizes)
@@ -134,7 +134,7 @@ def x_transformers_weights(sizes: Sizes) -> Contender:
 
 
 def build_x_module(sizes: Sizes, *, flash: bool) -> Any:
-    """The module with the stock module's matrices."""
+    """Return the module with the stock module's matrices."""
     attention = importlib.import_module("x_transformers.x_transformers").Attention
     module = attention(sizes.size, heads=sizes.heads, dim_head=sizes.size // sizes.heads, flash=flash)
     given = build_torch_module(sizes)
@@ -158,7 +158,7 @@ def transformers_weights(sizes: Sizes) -> Contender:
 
 
 def build_bart_module(sizes: Sizes, implementation: str) -> Any:
-    """The module with the stock module's matrices."""
+    """Return the module with the stock module's matrices."""
     bart = importlib.import_module("transformers.models.bart.modeling_bart")
     config = bart.BartConfig(d_model=sizes.size, attn_implementation=implementation)
     module = bart.BartAttention(sizes.size, sizes.heads, config=config)

@@ -24,7 +24,7 @@ class Sizes:
 
 
 def draw(sizes: Sizes) -> Tensor:
-    """The scores."""
+    """Draw the scores."""
     return draw_normal(sizes.batch, sizes.heads, sizes.queries, sizes.keys, seed=1)
 
 

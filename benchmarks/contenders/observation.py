@@ -28,7 +28,7 @@ class Sizes:
 
 
 def build_gpt2(sizes: Sizes, implementation: str) -> tuple[Any, Tensor]:
-    """The model, of the same numbers each time, and its tokens."""
+    """Return the model, of the same numbers each time, and its tokens."""
     library = importlib.import_module("transformers")
     config = library.GPT2Config(
         vocab_size=64,
@@ -59,7 +59,7 @@ def gpt2_observed(sizes: Sizes) -> Contender:
 
 
 def gpt2_unobserved(sizes: Sizes) -> Contender:
-    """The same, not looked at."""
+    """The same, not observed."""
     model, tokens = build_gpt2(sizes, "sdpa")
 
     def forward() -> Tensor:
@@ -106,7 +106,7 @@ def long_observed(sizes: Sizes) -> Contender:
 
 
 def long_unobserved(sizes: Sizes) -> Contender:
-    """The same, not looked at."""
+    """The same, not observed."""
     model, (query, key) = LongAttention(), draw_long_inputs(sizes)
 
     def forward() -> Tensor:
@@ -118,6 +118,6 @@ def long_unobserved(sizes: Sizes) -> Contender:
 
 
 def draw_long_inputs(sizes: Sizes) -> tuple[Tensor, Tensor]:
-    """Queries, and keys that are the values too."""
+    """Draw queries, and keys that are the values too."""
     shape = sizes.batch, sizes.heads, sizes.length, sizes.size // sizes.heads
     return draw_normal(*shape, seed=3), draw_normal(*shape, seed=4)

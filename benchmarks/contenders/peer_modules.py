@@ -38,7 +38,7 @@ def borrow(name: str) -> Any:
 
 
 def is_importable(name: str) -> bool:
-    """Whether a module is there with all that it needs."""
+    """Return whether a module is there with all that it needs."""
     try:
         importlib.import_module(name)
     except ImportError:

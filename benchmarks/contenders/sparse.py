@@ -61,7 +61,7 @@ def full_attention(sizes: Sizes) -> Contender:
 
 
 def draw_blocks(sizes: Sizes) -> Tensor:
-    """A table of pairs in which each block of queries sees its own block of keys and some that are drawn."""
+    """Draw a table of pairs in which each block of queries sees its own block of keys and some others."""
     side = min(BLOCK, max(1, sizes.length // SHARE))
     count = -(-sizes.length // side)
     generator = torch.Generator().manual_seed(4)

@@ -5,13 +5,13 @@ from torch import Tensor, nn
 
 
 def draw_normal(*shape: int, seed: int) -> Tensor:
-    """Standard normal numbers that depend on shape and seed alone; gradients may be asked of them."""
+    """Draw standard normal numbers that depend on shape and seed alone; gradients may be asked of them."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(*shape, generator=generator).requires_grad_()
 
 
 def draw_linear(inputs: int, outputs: int, *, seed: int) -> nn.Linear:
-    """A matrix that keeps the variance, without a bias."""
+    """Draw a matrix that keeps the variance, without a bias."""
     made = nn.Linear(inputs, outputs, bias=False)
     with torch.no_grad():
         made.weight.copy_(draw_normal(outputs, inputs, seed=seed) * inputs**-0.5)
@@ -19,6 +19,6 @@ def draw_linear(inputs: int, outputs: int, *, seed: int) -> nn.Linear:
 
 
 def collect_leaves(*parts: Tensor | nn.Module) -> tuple[Tensor, ...]:
-    """The tensors and the parameters among them, each once."""
+    """Return the tensors and the parameters among them, each once."""
     found = [list(part.parameters()) if isinstance(part, nn.Module) else [part] for part in parts]
     return tuple({id(leaf): leaf for some in found for leaf in some if leaf.requires_grad}.values())

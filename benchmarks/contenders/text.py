@@ -46,7 +46,7 @@ class Text:
         return int((self.target_lengths - 1).sum())
 
     def _lengths(self, batch: Batch) -> Tensor:
-        """Words of source and target of each sentence."""
+        """Draw how many words source and target of each sentence have."""
         how = batch.lengths
         pool = 100 * batch.tokens // int(how.mean)
         source = torch.randn(pool, generator=self.draw) * how.spread + how.mean
@@ -57,7 +57,7 @@ class Text:
         return both[(both[:, 1] + 1).cumsum(0) <= batch.tokens]
 
     def _words(self, lengths: Tensor, vocabulary: int) -> Tensor:
-        """Words up to the lengths, of which the last is END, and padding behind them."""
+        """Draw words up to the lengths, of which the last is END, and padding behind them."""
         places = torch.arange(int(lengths.max()))
         words = torch.randint(WORDS, vocabulary, (len(lengths), len(places)), generator=self.draw)
         words = words.where(places < lengths[:, None] - 1, PADDING)

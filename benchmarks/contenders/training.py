@@ -32,7 +32,7 @@ class Update:
 
 
 def build_update(model: nn.Module, tokens: int, loss: Callable[[], Tensor]) -> Contender:
-    """The update, for a loss that is a sum over so many tokens."""
+    """Return the update, for a loss that is a sum over so many tokens."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, fused=True)
     model.train()
 
@@ -97,6 +97,6 @@ def opennmt(wanted: Update) -> Contender:
 
 
 def compute_loss(logits: Tensor, text: Text) -> Tensor:
-    """The loss of a tutorial: scores of padding too, which are then ignored."""
+    """Return the loss of a tutorial: scores of padding too, which are then ignored."""
     wanted, sums = text.target[:, 1:].flatten(), {"ignore_index": PADDING, "reduction": "sum"}
     return F.cross_entropy(logits.flatten(0, 1), wanted, label_smoothing=SMOOTHING, **sums)  # type: ignore[arg-type]

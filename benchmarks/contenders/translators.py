@@ -89,7 +89,7 @@ def _configure_joeynmt_recurrent(shape: Shape) -> dict[str, Any]:
 
 
 def build_joeynmt_batch(text: Text) -> Any:
-    """The sentences as JoeyNMT has them."""
+    """Return the sentences as JoeyNMT has them."""
     batch = borrow("joeynmt.batch").Batch(
         src=text.source,
         src_length=text.source_lengths,

@@ -31,7 +31,7 @@ class TutorialTransformer(nn.Module):
             self.stack = nn.Transformer(shape.size, shape.heads, **stacks, **width, batch_first=True, norm_first=True)  # type: ignore[arg-type]
 
     def forward(self, source: Tensor, lengths: Tensor, said: Tensor) -> Tensor:
-        """Scores of the next token after each that is said."""
+        """Return the scores of the next token after each given one."""
         later = torch.triu(torch.ones(said.shape[1], said.shape[1], dtype=torch.bool), 1)
         hidden = source == PADDING
         masks = {"tgt_mask": later, "src_key_padding_mask": hidden, "memory_key_padding_mask": hidden}
@@ -39,7 +39,7 @@ class TutorialTransformer(nn.Module):
         return F.linear(made, self.table.weight, self.bias)
 
     def embed(self, tokens: Tensor) -> Tensor:
-        """Vectors of tokens, with their positions."""
+        """Return the vectors of tokens, with their positions."""
         vectors = self.table(tokens) * self.table.embedding_dim**0.5 + self.positions[: tokens.shape[1]]
         return cast(Tensor, self.dropout(vectors))
 
@@ -61,7 +61,7 @@ class TutorialRecurrent(nn.Module):
         self.dropout = nn.Dropout(shape.dropout)
 
     def forward(self, source: Tensor, lengths: Tensor, said: Tensor) -> Tensor:
-        """Scores of the next token after each that is said."""
+        """Return the scores of the next token after each given one."""
         read, words = self.dropout(self.source(source)), self.dropout(self.target(said))
         states, last = self.encoder(pack_padded_sequence(read, lengths, batch_first=True, enforce_sorted=False))
         values, _ = pad_packed_sequence(states, batch_first=True)

@@ -60,12 +60,12 @@ class Recipe:
 
 
 def list_recipes() -> list[str]:
-    """Every recipe there is."""
+    """Return every recipe there is."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def read_recipe(name: str, folder: Path = FOLDER) -> Recipe:
-    """The recipe of this name."""
+    """Return the recipe of this name."""
     values = tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))
     shared = values.pop("fields", {})
     runs = [Run(**{**run, "fields": shared | run.get("fields", {})}) for run in values.pop("runs")]

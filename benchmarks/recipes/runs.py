@@ -80,7 +80,7 @@ class TaskResult:
 
 
 def run_recipe(recipe: Recipe, data: Path, runs: Path) -> TaskResult:
-    """Every run of a recipe, one after another."""
+    """Run every run of a recipe, one after another."""
     done = [train(recipe, run, data, runs / f"{recipe.name}-{number}") for number, run in enumerate(recipe.runs)]
     facts: dict[str, Any] = {name: getattr(recipe, name) for name in COPIED}
     return TaskResult(
@@ -93,7 +93,7 @@ def get_date() -> str:
 
 
 def train(recipe: Recipe, run: Run, data: Path, folder: Path) -> RunResult:
-    """Trains to the end, from the last checkpoint where there is one, and evaluates."""
+    """Train to the end, from the last checkpoint if there is one, and evaluate."""
     if (folder / "versions.json").is_file():
         run_regard("resume", str(folder))
     else:
@@ -111,7 +111,7 @@ def train(recipe: Recipe, run: Run, data: Path, folder: Path) -> RunResult:
 
 
 def average_checkpoints(run: Run, folder: Path) -> list[str]:
-    """The flags that choose the mean of the last checkpoints, made now, where the run asks for it."""
+    """Average the last checkpoints if the run asks for it; return the flags that choose the mean."""
     if not run.average:
         return []
     run_regard("average", str(folder), "--count", str(run.average))
@@ -119,7 +119,7 @@ def average_checkpoints(run: Run, folder: Path) -> list[str]:
 
 
 def find_figure(metrics: dict[str, dict[str, Any]], name: str) -> float:
-    """A number by its set and its name: `test.accuracy`; of translations, `test.bleu.score`."""
+    """Return a number by its set and its name: `test.accuracy`; of translations, `test.bleu.score`."""
     found: Any = metrics
     for part in name.split("."):
         found = found[part]
@@ -127,14 +127,14 @@ def find_figure(metrics: dict[str, dict[str, Any]], name: str) -> float:
 
 
 def read_training_cost(folder: Path) -> tuple[int, float]:
-    """Steps and seconds of training, from the run's own journal: resumed runs add up."""
+    """Return steps and seconds of training, from the run's own journal: resumed runs add up."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     stepped = [line for line in lines if line["event"] == "stepped"]
     return stepped[-1]["step"], sum(line["seconds"] for line in stepped)
 
 
 def remove_paths(config: dict[str, Any], data: Path) -> dict[str, Any]:
-    """The configuration without where this machine keeps its data and its runs."""
+    """Return the configuration without the paths of this machine."""
     text = json.dumps(config).replace(str(data.resolve()) + "/", "").replace(str(data) + "/", "")
     cleaned: dict[str, Any] = json.loads(text)
     cleaned["training"]["folder"] = Path(cleaned["training"]["folder"]).name
@@ -142,7 +142,7 @@ def remove_paths(config: dict[str, Any], data: Path) -> dict[str, Any]:
 
 
 def run_regard(*arguments: str, shown: bool = True) -> str:
-    """A command of the package, in a process of its own; its output, or all of it on the screen."""
+    """Run a command of the package in a process of its own; return its output, or show it on the screen."""
     command = [sys.executable, "-m", "regard", *arguments]
     done = subprocess.run(command, check=True, text=True, stdout=None if shown else subprocess.PIPE)
     return done.stdout or ""
