@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.contenders.observation import LongAttention, Sizes, draw_long_inputs
+from benchmarks.contenders.observation import LongAttention, ModelSizes, draw_long_inputs
 from benchmarks.results import ASIDE, FOLDER, ROOT, CaseResult, Check, Entry, Result, save
 from benchmarks.worker import record_setting
 from regard.cli.machine import LoadMonitor
@@ -66,7 +66,7 @@ def observe_long(length: int, folder: Path) -> tuple[Path, list[Entry]]:
     from regard.inspect.draw.chapters import pool_labels
     from regard.inspect.draw.output import save_figure as draw
 
-    model, (query, key) = LongAttention(), draw_long_inputs(Sizes(1, length, 64, 1))
+    model, (query, key) = LongAttention(), draw_long_inputs(ModelSizes(1, length, 64, 1))
     begin = time.perf_counter()
     with torch.no_grad(), observe(model, keep="tiles") as recording:
         model(query, key)

@@ -1,9 +1,9 @@
 """Additive attention needs no tanh for each pair: forward and backward."""
 
 from benchmarks.claim import FASTEST, Bound, Claim, TimeCase
-from benchmarks.contenders.additive import AROUND, LIMIT, PEERS, Sizes, ours, without_scores
+from benchmarks.contenders.additive import AROUND, LIMIT, PEERS, AdditiveSizes, ours, without_scores
 
-TINY = Sizes(batch=2, queries=5, keys=7, hidden=11)
+TINY = AdditiveSizes(batch=2, queries=5, keys=7, hidden=11)
 BOUNDS = (Bound(FASTEST, least=20),)
 
 CLAIM = Claim(
@@ -11,7 +11,7 @@ CLAIM = Claim(
     (
         TimeCase(
             "8 × 256 × 256, hidden 128",
-            Sizes(batch=8, queries=256, keys=256, hidden=128),
+            AdditiveSizes(batch=8, queries=256, keys=256, hidden=128),
             tiny=TINY,
             ours=ours,
             peers=PEERS,
@@ -22,7 +22,7 @@ CLAIM = Claim(
         ),
         TimeCase(
             "1 × 1,024 × 1,024, hidden 128",
-            Sizes(batch=1, queries=1024, keys=1024, hidden=128),
+            AdditiveSizes(batch=1, queries=1024, keys=1024, hidden=128),
             tiny=TINY,
             ours=ours,
             peers=PEERS,

@@ -1,15 +1,15 @@
 """Additive attention needs no tanh for each pair: forward."""
 
 from benchmarks.claim import FASTEST, Bound, Claim, TimeCase
-from benchmarks.contenders.additive import AROUND, LIMIT, PEERS, Sizes, ours, without_scores
+from benchmarks.contenders.additive import AROUND, LIMIT, PEERS, AdditiveSizes, ours, without_scores
 
 CLAIM = Claim(
     "Additive attention, forward",
     (
         TimeCase(
             "8 × 256 × 256, hidden 128",
-            Sizes(batch=8, queries=256, keys=256, hidden=128),
-            tiny=Sizes(batch=2, queries=5, keys=7, hidden=11),
+            AdditiveSizes(batch=8, queries=256, keys=256, hidden=128),
+            tiny=AdditiveSizes(batch=2, queries=5, keys=7, hidden=11),
             ours=ours,
             peers=PEERS,
             also={AROUND: without_scores},

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from benchmarks.claim import Bound, Claim, Contender, MemoryCase
-from benchmarks.contenders.additive import Sizes, keras, ours, textbook
+from benchmarks.contenders.additive import AdditiveSizes, keras, ours, textbook
 
 HALF = "regard at half the length"
 LIMIT = 8_192  # megabytes, after which a peer is stopped: it would take what the machine has
@@ -14,7 +14,7 @@ ARENAS = (
 )
 
 
-def build_half(sizes: Sizes) -> Contender:
+def build_half(sizes: AdditiveSizes) -> Contender:
     """Build ours for half the queries and keys."""
     return ours(replace(sizes, queries=sizes.queries // 2, keys=sizes.keys // 2))
 
@@ -24,8 +24,8 @@ CLAIM = Claim(
     (
         MemoryCase(
             "1 × 4,096 × 4,096, hidden 128, forward + backward",
-            Sizes(batch=1, queries=4096, keys=4096, hidden=128),
-            tiny=Sizes(batch=2, queries=64, keys=64, hidden=16),
+            AdditiveSizes(batch=1, queries=4096, keys=4096, hidden=128),
+            tiny=AdditiveSizes(batch=2, queries=64, keys=64, hidden=16),
             ours=ours,
             peers={"textbook": textbook, "Keras": keras},
             also={HALF: build_half},
@@ -37,8 +37,8 @@ CLAIM = Claim(
         ),
         MemoryCase(
             "1 × 8,192 × 8,192, hidden 128, forward + backward",
-            Sizes(batch=1, queries=8192, keys=8192, hidden=128),
-            tiny=Sizes(batch=2, queries=64, keys=64, hidden=16),
+            AdditiveSizes(batch=1, queries=8192, keys=8192, hidden=128),
+            tiny=AdditiveSizes(batch=2, queries=64, keys=64, hidden=16),
             ours=ours,
             peers={},
             also={HALF: build_half},
@@ -48,8 +48,8 @@ CLAIM = Claim(
         ),
         MemoryCase(
             "1 × 1,024 × 1,024, hidden 128, forward + backward",
-            Sizes(batch=1, queries=1024, keys=1024, hidden=128),
-            tiny=Sizes(batch=2, queries=64, keys=64, hidden=16),
+            AdditiveSizes(batch=1, queries=1024, keys=1024, hidden=128),
+            tiny=AdditiveSizes(batch=2, queries=64, keys=64, hidden=16),
             ours=ours,
             peers={"textbook": textbook, "Keras": keras},
             bounds=(),

@@ -1,10 +1,10 @@
 """Where no C++ compiler is found, the same form in blocks of torch operations."""
 
 from benchmarks.claim import FASTEST, Bound, Claim, TimeCase
-from benchmarks.contenders.additive import PEERS, Sizes, ours, tanh_alone
+from benchmarks.contenders.additive import PEERS, AdditiveSizes, ours, tanh_alone
 
-SIZES = Sizes(batch=8, queries=256, keys=256, hidden=128)
-TINY = Sizes(batch=2, queries=5, keys=7, hidden=11)
+SIZES = AdditiveSizes(batch=8, queries=256, keys=256, hidden=128)
+TINY = AdditiveSizes(batch=2, queries=5, keys=7, hidden=11)
 
 TANH = "torch.tanh of every sum alone"
 LIMIT = (

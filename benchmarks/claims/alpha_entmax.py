@@ -4,11 +4,11 @@ import torch
 
 import regard
 from benchmarks.claim import Bound, Claim, TimeCase
-from benchmarks.contenders.normalizers import Sizes, ours, package
+from benchmarks.contenders.normalizers import ScoreSizes, ours, package
 
 PEER = "entmax_bisect"
-SIZES = Sizes(batch=8, heads=8, queries=512, keys=512)
-TINY = Sizes(batch=2, heads=8, queries=5, keys=7)
+SIZES = ScoreSizes(batch=8, heads=8, queries=512, keys=512)
+TINY = ScoreSizes(batch=2, heads=8, queries=5, keys=7)
 BOUNDS = (Bound(PEER, least=5),)
 
 fixed = 1.75

@@ -1,7 +1,7 @@
 """Going through the algebra costs next to nothing over the bare function."""
 
 from benchmarks.claim import Bound, Claim, TimeCase
-from benchmarks.contenders.dot import Sizes, dot, sdpa
+from benchmarks.contenders.dot import DotSizes, dot, sdpa
 
 LIMIT = (
     "Python: looking the plan up and folding the parts takes a fixed time, which longer sequences hide; what is left at"
@@ -9,12 +9,12 @@ LIMIT = (
 )
 
 
-def build_case(length: int, *, backward: bool) -> TimeCase[Sizes]:
+def build_case(length: int, *, backward: bool) -> TimeCase[DotSizes]:
     """Build the case of one length."""
     return TimeCase(
         f"2 × 8 × {length:,} × {length:,}, dim 64, forward{' + backward' if backward else ''}",
-        Sizes(batch=2, heads=8, length=length, dim=64),
-        tiny=Sizes(batch=2, heads=3, length=5, dim=7),
+        DotSizes(batch=2, heads=8, length=length, dim=64),
+        tiny=DotSizes(batch=2, heads=3, length=5, dim=7),
         ours=dot,
         peers={"SDPA": sdpa},
         bounds=(Bound("SDPA", least=0.97),),

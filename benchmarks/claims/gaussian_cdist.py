@@ -1,9 +1,9 @@
 """Nadaraya–Watson regression in one fused call, against `torch.cdist`."""
 
 from benchmarks.claim import Bound, Claim, TimeCase
-from benchmarks.contenders.dot import Sizes, gaussian, gaussian_cdist
+from benchmarks.contenders.dot import DotSizes, gaussian, gaussian_cdist
 
-TINY = Sizes(batch=2, heads=3, length=5, dim=7)
+TINY = DotSizes(batch=2, heads=3, length=5, dim=7)
 PEERS = {"torch.cdist": gaussian_cdist}
 
 CLAIM = Claim(
@@ -11,7 +11,7 @@ CLAIM = Claim(
     (
         TimeCase(
             "2 × 8 × 1,024 × 1,024, dim 64, forward",
-            Sizes(batch=2, heads=8, length=1024, dim=64),
+            DotSizes(batch=2, heads=8, length=1024, dim=64),
             tiny=TINY,
             ours=gaussian,
             peers=PEERS,
@@ -19,7 +19,7 @@ CLAIM = Claim(
         ),
         TimeCase(
             "2 × 8 × 256 × 256, dim 64, forward",
-            Sizes(batch=2, heads=8, length=256, dim=64),
+            DotSizes(batch=2, heads=8, length=256, dim=64),
             tiny=TINY,
             ours=gaussian,
             peers=PEERS,

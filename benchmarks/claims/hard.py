@@ -2,14 +2,14 @@
 
 from benchmarks.claim import Bound, Claim, TimeCase
 from benchmarks.contenders import sparse
-from benchmarks.contenders.dot import Sizes
+from benchmarks.contenders.dot import DotSizes
 
-SQUARE, HEADS, BATCH = Sizes(1, 1, 1024, 64), Sizes(1, 8, 1024, 64), Sizes(16, 8, 256, 64)
-TINY = Sizes(batch=2, heads=3, length=10, dim=7)
+SQUARE, HEADS, BATCH = DotSizes(1, 1, 1024, 64), DotSizes(1, 8, 1024, 64), DotSizes(16, 8, 256, 64)
+TINY = DotSizes(batch=2, heads=3, length=10, dim=7)
 SOFT, TEXTBOOK = "SDPA, soft", "softmax, then the largest"
 
 
-def build_case(name: str, sizes: Sizes) -> TimeCase[Sizes]:
+def build_case(name: str, sizes: DotSizes) -> TimeCase[DotSizes]:
     """Build the case of one size, in evaluation."""
     return TimeCase(
         name,
@@ -23,7 +23,7 @@ def build_case(name: str, sizes: Sizes) -> TimeCase[Sizes]:
     )
 
 
-def build_learned_case(name: str, sizes: Sizes) -> TimeCase[Sizes]:
+def build_learned_case(name: str, sizes: DotSizes) -> TimeCase[DotSizes]:
     """Build the case of one size, with gradients."""
     return TimeCase(
         f"{name}, forward + backward",

@@ -2,7 +2,7 @@
 
 from benchmarks.claim import Bound, Claim, TimeCase
 from benchmarks.contenders.multihead import (
-    Sizes,
+    LayerSizes,
     keras_weights,
     ours_dense,
     ours_summary,
@@ -14,7 +14,7 @@ from benchmarks.contenders.multihead import (
 
 TORCH = "nn.MultiheadAttention with weights"
 LOOKED = "the same, then entropy and top 5 of them"
-TINY = Sizes(batch=2, length=7, size=12, heads=3)
+TINY = LayerSizes(batch=2, length=7, size=12, heads=3)
 
 
 def name_case(length: int, looking: str, *, backward: bool) -> str:
@@ -22,11 +22,11 @@ def name_case(length: int, looking: str, *, backward: bool) -> str:
     return f"4 × {length:,} × 512, 8 heads, {looking}, forward{' + backward' if backward else ''}"
 
 
-def build_summary_case(length: int, *, backward: bool) -> TimeCase[Sizes]:
+def build_summary_case(length: int, *, backward: bool) -> TimeCase[LayerSizes]:
     """Entropy and top 5. The peer looks at the weights that it gives; without the looking it is shown beside."""
     return TimeCase(
         name_case(length, "entropy and top 5", backward=backward),
-        Sizes(batch=4, length=length, size=512, heads=8),
+        LayerSizes(batch=4, length=length, size=512, heads=8),
         tiny=TINY,
         ours=ours_summary,
         peers={LOOKED: torch_summary},
@@ -36,11 +36,11 @@ def build_summary_case(length: int, *, backward: bool) -> TimeCase[Sizes]:
     )
 
 
-def build_dense_case(length: int, *, backward: bool) -> TimeCase[Sizes]:
+def build_dense_case(length: int, *, backward: bool) -> TimeCase[LayerSizes]:
     """Build the case of all weights as a table."""
     return TimeCase(
         name_case(length, "all weights", backward=backward),
-        Sizes(batch=4, length=length, size=512, heads=8),
+        LayerSizes(batch=4, length=length, size=512, heads=8),
         tiny=TINY,
         ours=ours_dense,
         peers={

@@ -2,7 +2,7 @@
 
 from benchmarks.claim import Bound, Claim, MemoryCase, TimeCase
 from benchmarks.contenders.observation import (
-    Sizes,
+    ModelSizes,
     gpt2_eager,
     gpt2_observed,
     gpt2_unobserved,
@@ -12,9 +12,9 @@ from benchmarks.contenders.observation import (
 
 UNOBSERVED = "the same model, unobserved"
 EAGER = "transformers, eager with output_attentions"
-GPT2 = Sizes(batch=1, length=1024, size=768, heads=12, layers=4)
-LONG = Sizes(batch=1, length=32_768, size=64, heads=1)
-TINY = Sizes(batch=2, length=7, size=12, heads=3)
+GPT2 = ModelSizes(batch=1, length=1024, size=768, heads=12, layers=4)
+LONG = ModelSizes(batch=1, length=32_768, size=64, heads=1)
+TINY = ModelSizes(batch=2, length=7, size=12, heads=3)
 LIMIT = 8_192  # megabytes, after which a peer is stopped
 
 CLAIM = Claim(

@@ -2,7 +2,7 @@
 
 from benchmarks.claim import Bound, Claim, TimeCase
 from benchmarks.contenders import sparse
-from benchmarks.contenders.dot import Sizes, window, window_float
+from benchmarks.contenders.dot import DotSizes, window, window_float
 
 ALONE, CHUNKS, DENSE, FULL = (
     "the window alone",
@@ -11,7 +11,7 @@ ALONE, CHUNKS, DENSE, FULL = (
     "SDPA over all pairs",
 )
 HALF, EACH = "regard at 16,384", "SDPA for each document"
-SIZES, TINY = Sizes(1, 1, 16_384, 64, 256), Sizes(2, 3, 40, 7, 5)
+SIZES, TINY = DotSizes(1, 1, 16_384, 64, 256), DotSizes(2, 3, 40, 7, 5)
 
 CLAIM = Claim(
     "Sparse masks at length 16,384",
@@ -28,7 +28,7 @@ CLAIM = Claim(
         ),
         TimeCase(
             "the same at 32,768",
-            Sizes(1, 1, 32_768, 64, 256),
+            DotSizes(1, 1, 32_768, 64, 256),
             tiny=TINY,
             ours=sparse.global_tokens,
             peers={},

@@ -17,7 +17,7 @@ from benchmarks.contenders.tensors import collect_leaves, draw_linear, draw_norm
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class AdditiveSizes:
     """batch × queries × keys, and the width of everything."""
 
     batch: int
@@ -29,7 +29,7 @@ class Sizes:
 class AdditiveInputs:
     """What the contenders are given."""
 
-    def __init__(self, sizes: Sizes) -> None:
+    def __init__(self, sizes: AdditiveSizes) -> None:
         self.query = draw_normal(sizes.batch, sizes.queries, sizes.hidden, seed=1)
         self.source = draw_normal(sizes.batch, sizes.keys, sizes.hidden, seed=2)
         self.near = draw_linear(sizes.hidden, sizes.hidden, seed=3)
@@ -38,7 +38,7 @@ class AdditiveInputs:
         self.lengths = torch.randint(1, sizes.keys + 1, (sizes.batch,), generator=torch.Generator().manual_seed(6))
 
 
-def ours(sizes: Sizes) -> Contender:
+def ours(sizes: AdditiveSizes) -> Contender:
     """The operator, with the projections of the score."""
     given = AdditiveInputs(sizes)
     score = regard.Additive(sizes.hidden)
@@ -78,14 +78,14 @@ def masked_softmax(scores: Tensor, lengths: Tensor | None) -> Tensor:
     return torch.softmax(scores, dim=-1)
 
 
-def textbook(sizes: Sizes) -> Contender:
+def textbook(sizes: AdditiveSizes) -> Contender:
     """Plain torch, from the definition."""
     given = AdditiveInputs(sizes)
     module = TextbookAttention(given)
     return Contender(lambda: module(given.query, given.source, None), collect_leaves(given.query, given.source, module))
 
 
-def keras(sizes: Sizes) -> Contender:
+def keras(sizes: AdditiveSizes) -> Contender:
     """Keras 3 on torch. Its layer has no projections, so torch's own are put before it."""
     given = AdditiveInputs(sizes)
     layer = build_keras_layer(given)
@@ -106,7 +106,7 @@ def build_keras_layer(given: AdditiveInputs) -> Any:
     return layer
 
 
-def opennmt(sizes: Sizes) -> Contender:
+def opennmt(sizes: AdditiveSizes) -> Contender:
     """OpenNMT-py's `GlobalAttention`, type mlp."""
     given = AdditiveInputs(sizes)
     module = build_opennmt_module(given)
@@ -127,7 +127,7 @@ def build_opennmt_module(given: AdditiveInputs) -> Any:
     return module
 
 
-def joeynmt(sizes: Sizes) -> Contender:
+def joeynmt(sizes: AdditiveSizes) -> Contender:
     """JoeyNMT's `BahdanauAttention`, which reads for one query at a time, with the keys projected once."""
     given = AdditiveInputs(sizes)
     module = build_joeynmt_module(given)
@@ -151,7 +151,7 @@ def build_joeynmt_module(given: AdditiveInputs) -> Any:
     return module
 
 
-def without_scores(sizes: Sizes) -> Contender:
+def without_scores(sizes: AdditiveSizes) -> Contender:
     """What every contender does beside the scores, in bare torch: two projections, a softmax, a product."""
     given = AdditiveInputs(sizes)
     scores = draw_normal(sizes.batch, sizes.queries, sizes.keys, seed=7)
@@ -164,7 +164,7 @@ def without_scores(sizes: Sizes) -> Contender:
     return Contender(forward, collect_leaves(given.query, given.source, given.near, given.far))
 
 
-def tanh_alone(sizes: Sizes) -> Contender:
+def tanh_alone(sizes: AdditiveSizes) -> Contender:
     """The tanh of every sum and nothing else, a query of all samples at a time, so that it stays in the cache."""
     given = AdditiveInputs(sizes)
 

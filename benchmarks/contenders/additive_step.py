@@ -10,7 +10,7 @@ import regard
 from benchmarks.claim import Contender
 from benchmarks.contenders.additive import (
     AdditiveInputs,
-    Sizes,
+    AdditiveSizes,
     TextbookAttention,
     build_joeynmt_module,
     build_keras_layer,
@@ -19,7 +19,7 @@ from benchmarks.contenders.additive import (
 from regard.layers import Attention, Mechanism, Projections
 
 
-def ours(sizes: Sizes) -> Contender:
+def ours(sizes: AdditiveSizes) -> Contender:
     """The operator over keys that were projected before."""
     given = AdditiveInputs(sizes)
     score = regard.Additive.projected(sizes.hidden)
@@ -28,7 +28,7 @@ def ours(sizes: Sizes) -> Contender:
     return Contender(lambda: regard.attend(given.near(given.query), key, given.source, score=score, mask=mask).output)
 
 
-def layer(sizes: Sizes) -> Contender:
+def layer(sizes: AdditiveSizes) -> Contender:
     """The same through the layer and its memory, as a decoder calls it."""
     given = AdditiveInputs(sizes)
     score = regard.Additive.projected(sizes.hidden)
@@ -38,14 +38,14 @@ def layer(sizes: Sizes) -> Contender:
     return Contender(lambda: module(given.query, memory))
 
 
-def textbook(sizes: Sizes) -> Contender:
+def textbook(sizes: AdditiveSizes) -> Contender:
     """Plain torch, from the definition."""
     given = AdditiveInputs(sizes)
     module = TextbookAttention(given)
     return Contender(lambda: module(given.query, given.source, given.lengths))
 
 
-def keras(sizes: Sizes) -> Contender:
+def keras(sizes: AdditiveSizes) -> Contender:
     """Keras 3 on torch, over keys that were projected before."""
     given = AdditiveInputs(sizes)
     module = build_keras_layer(given)
@@ -54,14 +54,14 @@ def keras(sizes: Sizes) -> Contender:
     return Contender(lambda: module([given.near(given.query), given.source, key], mask=[None, real]))
 
 
-def opennmt(sizes: Sizes) -> Contender:
+def opennmt(sizes: AdditiveSizes) -> Contender:
     """OpenNMT-py's `GlobalAttention`, type mlp."""
     given = AdditiveInputs(sizes)
     module = build_opennmt_module(given)
     return Contender(lambda: module(given.query, given.source, src_len=given.lengths)[0])
 
 
-def joeynmt(sizes: Sizes) -> Contender:
+def joeynmt(sizes: AdditiveSizes) -> Contender:
     """JoeyNMT's `BahdanauAttention`, over keys that were projected before."""
     given = AdditiveInputs(sizes)
     module = build_joeynmt_module(given)

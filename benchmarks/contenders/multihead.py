@@ -18,7 +18,7 @@ from regard.layers import Attention
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class LayerSizes:
     """batch × length × size, with heads."""
 
     batch: int
@@ -27,7 +27,7 @@ class Sizes:
     heads: int
 
 
-def build_torch_module(sizes: Sizes) -> nn.MultiheadAttention:
+def build_torch_module(sizes: LayerSizes) -> nn.MultiheadAttention:
     """torch's own module; the parameters of all others come from it."""
     module = nn.MultiheadAttention(sizes.size, sizes.heads, batch_first=True)
     scale = sizes.size**-0.5
@@ -37,18 +37,18 @@ def build_torch_module(sizes: Sizes) -> nn.MultiheadAttention:
     return module
 
 
-def draw_sequence(sizes: Sizes) -> Tensor:
+def draw_sequence(sizes: LayerSizes) -> Tensor:
     """Draw the sequence that attends to itself."""
     return draw_normal(sizes.batch, sizes.length, sizes.size, seed=3)
 
 
-def ours(sizes: Sizes) -> Contender:
+def ours(sizes: LayerSizes) -> Contender:
     """Our layer."""
     layer, x = Attention.from_torch(build_torch_module(sizes)), draw_sequence(sizes)
     return Contender(lambda: layer.attend_self(x)[0].output, collect_leaves(x, layer))
 
 
-def ours_summary(sizes: Sizes) -> Contender:
+def ours_summary(sizes: LayerSizes) -> Contender:
     """Our layer, its weights summarized without leaving its fused call."""
     layer, x = Attention.from_torch(build_torch_module(sizes)), draw_sequence(sizes)
 
@@ -60,7 +60,7 @@ def ours_summary(sizes: Sizes) -> Contender:
     return Contender(forward, collect_leaves(x, layer))
 
 
-def ours_dense(sizes: Sizes) -> Contender:
+def ours_dense(sizes: LayerSizes) -> Contender:
     """Our layer, and the table of its weights."""
     layer, x = Attention.from_torch(build_torch_module(sizes)), draw_sequence(sizes)
 
@@ -73,21 +73,21 @@ def ours_dense(sizes: Sizes) -> Contender:
     return Contender(forward, collect_leaves(x, layer))
 
 
-def torch_plain(sizes: Sizes) -> Contender:
+def torch_plain(sizes: LayerSizes) -> Contender:
     """`nn.MultiheadAttention(need_weights=False)`."""
     return _build_plain(
         build_torch_module(sizes), draw_sequence(sizes), lambda module, x: module(x, x, x, need_weights=False)[0]
     )
 
 
-def torch_weights(sizes: Sizes) -> Contender:
+def torch_weights(sizes: LayerSizes) -> Contender:
     """`nn.MultiheadAttention` with the weights of each head."""
     return _build_plain(
         build_torch_module(sizes), draw_sequence(sizes), lambda module, x: _call_with_weights(module, x)[0]
     )
 
 
-def torch_summary(sizes: Sizes) -> Contender:
+def torch_summary(sizes: LayerSizes) -> Contender:
     """The same, and entropy and largest weights computed from them."""
     return _build_summary(build_torch_module(sizes), draw_sequence(sizes), _call_with_weights)
 
@@ -97,19 +97,19 @@ def _call_with_weights(module: Any, x: Tensor) -> tuple[Tensor, Tensor]:
     return output, weights
 
 
-def keras(sizes: Sizes) -> Contender:
+def keras(sizes: LayerSizes) -> Contender:
     """Keras 3 on torch, `MultiHeadAttention`."""
     layer, x = build_keras_layer(sizes), draw_sequence(sizes)
     return Contender(lambda: layer(x, x), collect_leaves(x, layer))
 
 
-def keras_weights(sizes: Sizes) -> Contender:
+def keras_weights(sizes: LayerSizes) -> Contender:
     """The same with `return_attention_scores=True`."""
     layer, x = build_keras_layer(sizes), draw_sequence(sizes)
     return Contender(lambda: layer(x, x, return_attention_scores=True)[0], collect_leaves(x, layer))
 
 
-def build_keras_layer(sizes: Sizes) -> Any:
+def build_keras_layer(sizes: LayerSizes) -> Any:
     """Return the layer with the stock module's matrices."""
     width = sizes.size // sizes.heads
     layer = importlib.import_module("keras").layers.MultiHeadAttention(sizes.heads, width)
@@ -122,18 +122,18 @@ def build_keras_layer(sizes: Sizes) -> Any:
     return layer
 
 
-def x_transformers(sizes: Sizes) -> Contender:
+def x_transformers(sizes: LayerSizes) -> Contender:
     """x-transformers' `Attention`, fused."""
     return _build_plain(build_x_module(sizes, flash=True), draw_sequence(sizes), lambda module, x: module(x))
 
 
-def x_transformers_weights(sizes: Sizes) -> Contender:
+def x_transformers_weights(sizes: LayerSizes) -> Contender:
     """The same with what it calls intermediates: the weights among them."""
     module = build_x_module(sizes, flash=False)
     return _build_plain(module, draw_sequence(sizes), lambda module, x: module(x, return_intermediates=True)[0])
 
 
-def build_x_module(sizes: Sizes, *, flash: bool) -> Any:
+def build_x_module(sizes: LayerSizes, *, flash: bool) -> Any:
     """Return the module with the stock module's matrices."""
     attention = importlib.import_module("x_transformers.x_transformers").Attention
     module = attention(sizes.size, heads=sizes.heads, dim_head=sizes.size // sizes.heads, flash=flash)
@@ -145,19 +145,19 @@ def build_x_module(sizes: Sizes, *, flash: bool) -> Any:
     return module
 
 
-def transformers(sizes: Sizes) -> Contender:
+def transformers(sizes: LayerSizes) -> Contender:
     """transformers' attention (that of Bart) by SDPA."""
     return _build_plain(build_bart_module(sizes, "sdpa"), draw_sequence(sizes), lambda module, x: module(x)[0])
 
 
-def transformers_weights(sizes: Sizes) -> Contender:
+def transformers_weights(sizes: LayerSizes) -> Contender:
     """The same in the eager implementation, the one that gives weights."""
     return _build_plain(
         build_bart_module(sizes, "eager"), draw_sequence(sizes), lambda module, x: module(x, output_attentions=True)[0]
     )
 
 
-def build_bart_module(sizes: Sizes, implementation: str) -> Any:
+def build_bart_module(sizes: LayerSizes, implementation: str) -> Any:
     """Return the module with the stock module's matrices."""
     bart = importlib.import_module("transformers.models.bart.modeling_bart")
     config = bart.BartConfig(d_model=sizes.size, attn_implementation=implementation)

@@ -14,7 +14,7 @@ from regard.algebra.pairs import Pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class ScoreSizes:
     """batch × heads × queries × keys."""
 
     batch: int
@@ -23,15 +23,15 @@ class Sizes:
     keys: int
 
 
-def draw(sizes: Sizes) -> Tensor:
+def draw(sizes: ScoreSizes) -> Tensor:
     """Draw the scores."""
     return draw_normal(sizes.batch, sizes.heads, sizes.queries, sizes.keys, seed=1)
 
 
-def ours(normalizer: regard.Normalizer, *learned: Tensor) -> Build[Sizes]:
+def ours(normalizer: regard.Normalizer, *learned: Tensor) -> Build[ScoreSizes]:
     """One of our normalizers, all keys allowed, and what is learned beside the scores."""
 
-    def build(sizes: Sizes) -> Contender:
+    def build(sizes: ScoreSizes) -> Contender:
         scores, pairs = draw(sizes), Pairs(sizes.queries, sizes.keys)
         allowed = regard.Full().allows(pairs)
         return Contender(lambda: normalizer(scores, allowed, pairs), (scores, *learned))
@@ -39,10 +39,10 @@ def ours(normalizer: regard.Normalizer, *learned: Tensor) -> Build[Sizes]:
     return build
 
 
-def package(function: str, *learned: Tensor, **options: Any) -> Build[Sizes]:
+def package(function: str, *learned: Tensor, **options: Any) -> Build[ScoreSizes]:
     """A function of the entmax package; what is learned has one number for each head."""
 
-    def build(sizes: Sizes) -> Contender:
+    def build(sizes: ScoreSizes) -> Contender:
         run = getattr(importlib.import_module("entmax"), function)
         scores = draw(sizes)
 
@@ -55,13 +55,13 @@ def package(function: str, *learned: Tensor, **options: Any) -> Build[Sizes]:
     return build
 
 
-def softmax(sizes: Sizes) -> Contender:
+def softmax(sizes: ScoreSizes) -> Contender:
     """torch's softmax, which gives no zeros."""
     scores = draw(sizes)
     return Contender(lambda: torch.softmax(scores, dim=-1), (scores,))
 
 
-def copy_scores(sizes: Sizes) -> Contender:
+def copy_scores(sizes: ScoreSizes) -> Contender:
     """The scores times one: read once, written once, and the same for their gradient. No normalizer takes less."""
     scores = draw(sizes)
     return Contender(lambda: scores * 1.0, (scores,))

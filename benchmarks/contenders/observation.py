@@ -17,7 +17,7 @@ TOP = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class ModelSizes:
     """batch × length, a model of so many layers of `size` with `heads`."""
 
     batch: int
@@ -27,7 +27,7 @@ class Sizes:
     layers: int = 1
 
 
-def build_gpt2(sizes: Sizes, implementation: str) -> tuple[Any, Tensor]:
+def build_gpt2(sizes: ModelSizes, implementation: str) -> tuple[Any, Tensor]:
     """Return the model, of the same numbers each time, and its tokens."""
     library = importlib.import_module("transformers")
     config = library.GPT2Config(
@@ -46,7 +46,7 @@ def build_gpt2(sizes: Sizes, implementation: str) -> tuple[Any, Tensor]:
     return model, torch.randint(64, (sizes.batch, sizes.length), generator=torch.Generator().manual_seed(2))
 
 
-def gpt2_observed(sizes: Sizes) -> Contender:
+def gpt2_observed(sizes: ModelSizes) -> Contender:
     """The model as it is by default, its entropies, masses and largest weights recorded."""
     model, tokens = build_gpt2(sizes, "sdpa")
 
@@ -58,7 +58,7 @@ def gpt2_observed(sizes: Sizes) -> Contender:
     return Contender(forward)
 
 
-def gpt2_unobserved(sizes: Sizes) -> Contender:
+def gpt2_unobserved(sizes: ModelSizes) -> Contender:
     """The same, not observed."""
     model, tokens = build_gpt2(sizes, "sdpa")
 
@@ -70,7 +70,7 @@ def gpt2_unobserved(sizes: Sizes) -> Contender:
     return Contender(forward)
 
 
-def gpt2_eager(sizes: Sizes) -> Contender:
+def gpt2_eager(sizes: ModelSizes) -> Contender:
     """In eager attention, which gives the weights."""
     model, tokens = build_gpt2(sizes, "eager")
 
@@ -90,7 +90,7 @@ class LongAttention(nn.Module):
         return F.scaled_dot_product_attention(query, key, key)
 
 
-def long_observed(sizes: Sizes) -> Contender:
+def long_observed(sizes: ModelSizes) -> Contender:
     """Entropy, mass, the largest weights and factors for tiles, of attention whose weights fit nowhere."""
     model, (query, key) = LongAttention(), draw_long_inputs(sizes)
 
@@ -105,7 +105,7 @@ def long_observed(sizes: Sizes) -> Contender:
     return Contender(forward)
 
 
-def long_unobserved(sizes: Sizes) -> Contender:
+def long_unobserved(sizes: ModelSizes) -> Contender:
     """The same, not observed."""
     model, (query, key) = LongAttention(), draw_long_inputs(sizes)
 
@@ -117,7 +117,7 @@ def long_unobserved(sizes: Sizes) -> Contender:
     return Contender(forward)
 
 
-def draw_long_inputs(sizes: Sizes) -> tuple[Tensor, Tensor]:
+def draw_long_inputs(sizes: ModelSizes) -> tuple[Tensor, Tensor]:
     """Draw queries, and keys that are the values too."""
     shape = sizes.batch, sizes.heads, sizes.length, sizes.size // sizes.heads
     return draw_normal(*shape, seed=3), draw_normal(*shape, seed=4)

@@ -8,32 +8,32 @@ from torch import Tensor
 
 import regard
 from benchmarks.claim import Contender
-from benchmarks.contenders.dot import Sizes, draw
+from benchmarks.contenders.dot import DotSizes, draw
 from regard.algebra.masks import Mask
 
 GLOBAL = 4  # first keys that every query sees
 BLOCK, SHARE = 128, 16  # of a table of blocks: the side of one, and how many there are for each that is seen
 
 
-def attend_under(sizes: Sizes, mask: Mask) -> Contender:
+def attend_under(sizes: DotSizes, mask: Mask) -> Contender:
     """Our attention under a mask."""
     query, key, value = draw(sizes)
     return Contender(lambda: regard.attend(query, key, value, mask=mask).output, (query, key, value))
 
 
-def global_tokens(sizes: Sizes) -> Contender:
+def global_tokens(sizes: DotSizes) -> Contender:
     """Our causal window, and the first keys."""
     return attend_under(
         sizes, regard.Window(sizes.window - 1, 0) | (regard.Lengths(torch.tensor(GLOBAL)) & regard.Causal())
     )
 
 
-def global_tokens_half(sizes: Sizes) -> Contender:
+def global_tokens_half(sizes: DotSizes) -> Contender:
     """The same for half the length."""
     return global_tokens(sizes.half())
 
 
-def global_tokens_in_chunks(sizes: Sizes) -> Contender:
+def global_tokens_in_chunks(sizes: DotSizes) -> Contender:
     """torch's function for one block of queries after another, with the keys that it may see, written by hand."""
     query, key, value = draw(sizes)
     parts = []
@@ -54,13 +54,13 @@ def global_tokens_in_chunks(sizes: Sizes) -> Contender:
     return Contender(forward, (query, key, value))
 
 
-def full_attention(sizes: Sizes) -> Contender:
+def full_attention(sizes: DotSizes) -> Contender:
     """torch's function over all pairs."""
     query, key, value = draw(sizes)
     return Contender(lambda: F.scaled_dot_product_attention(query, key, value), (query, key, value))
 
 
-def draw_blocks(sizes: Sizes) -> Tensor:
+def draw_blocks(sizes: DotSizes) -> Tensor:
     """Draw a table of pairs in which each block of queries sees its own block of keys and some others."""
     side = min(BLOCK, max(1, sizes.length // SHARE))
     count = -(-sizes.length // side)
@@ -70,12 +70,12 @@ def draw_blocks(sizes: Sizes) -> Tensor:
     return cells.repeat_interleave(side, 0).repeat_interleave(side, 1)[: sizes.length, : sizes.length]
 
 
-def block_table(sizes: Sizes) -> Contender:
+def block_table(sizes: DotSizes) -> Contender:
     """Our attention under a table of blocks."""
     return attend_under(sizes, regard.Mask.keep(draw_blocks(sizes)))
 
 
-def list_documents(sizes: Sizes) -> list[int]:
+def list_documents(sizes: DotSizes) -> list[int]:
     """Lengths of documents that fill a sequence: short, middling and long ones."""
     lengths: list[int] = []
     for length in [128, 512, 64, 1024, 256] * sizes.length:
@@ -86,13 +86,13 @@ def list_documents(sizes: Sizes) -> list[int]:
     return lengths
 
 
-def documents(sizes: Sizes) -> Contender:
+def documents(sizes: DotSizes) -> Contender:
     """Our attention within documents that are packed into one sequence."""
     lengths = torch.tensor(list_documents(sizes))
     return attend_under(sizes, regard.Documents(torch.repeat_interleave(torch.arange(len(lengths)), lengths)))
 
 
-def documents_alone(sizes: Sizes) -> Contender:
+def documents_alone(sizes: DotSizes) -> Contender:
     """torch's function for each document by itself."""
     query, key, value = draw(sizes)
     lengths = list_documents(sizes)
@@ -104,23 +104,23 @@ def documents_alone(sizes: Sizes) -> Contender:
     return Contender(forward, (query, key, value))
 
 
-def hard(sizes: Sizes) -> Contender:
+def hard(sizes: DotSizes) -> Contender:
     """Our hard attention: the value of the largest score."""
     return without_gradient(sizes, lambda *given: regard.attend(*given, aggregate=regard.Argmax()).output)
 
 
-def hard_learned(sizes: Sizes) -> Contender:
+def hard_learned(sizes: DotSizes) -> Contender:
     """The same with gradients."""
     query, key, value = draw(sizes)
     return Contender(lambda: regard.attend(query, key, value, aggregate=regard.Argmax()).output, (query, key, value))
 
 
-def soft(sizes: Sizes) -> Contender:
+def soft(sizes: DotSizes) -> Contender:
     """torch's soft attention."""
     return without_gradient(sizes, F.scaled_dot_product_attention)
 
 
-def hard_textbook(sizes: Sizes) -> Contender:
+def hard_textbook(sizes: DotSizes) -> Contender:
     """The value of the largest weight, as one writes it down."""
 
     def pick(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -130,7 +130,7 @@ def hard_textbook(sizes: Sizes) -> Contender:
     return without_gradient(sizes, pick)
 
 
-def without_gradient(sizes: Sizes, run: Callable[..., Tensor]) -> Contender:
+def without_gradient(sizes: DotSizes, run: Callable[..., Tensor]) -> Contender:
     """A contender in evaluation."""
     given = draw(sizes)
 
