@@ -162,7 +162,7 @@ def test_a_threshold_hides_what_is_less(sentence: Page) -> None:
 def test_a_token_shows_where_it_looked(sentence: Page) -> None:
     sentence.get_by_role("group", name="output: tokens").get_by_role("button").nth(2).click()
     expect(sentence.get_by_text("Where “月” looks")).to_be_visible()
-    first = sentence.get_by_role("group", name="read: tokens").get_by_role("button").first
+    first = sentence.get_by_role("group", name="input: tokens").get_by_role("button").first
     settle(sentence)
     label = first.get_attribute("aria-label")
     assert label is not None
@@ -249,7 +249,7 @@ def test_pieces_become_words(open_report: Callable[..., Page]) -> None:
     page = open_report([Chapter("", Recording.from_weights({"layer": table}, queries=tokens, keys=tokens))])
     page.get_by_role("group", name="output: tokens").get_by_role("button").nth(2).click()
     page.get_by_role("checkbox", name="Whole words").check()
-    read = page.get_by_role("group", name="read: tokens").get_by_role("button")
+    read = page.get_by_role("group", name="input: tokens").get_by_role("button")
     expect(read).to_have_text(["The", "jumps", "end"])
     expect(page.get_by_text("Where “jumps” looks")).to_be_visible()
     mean = table.mean(0)[1:3].mean(0)
