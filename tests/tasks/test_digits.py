@@ -16,9 +16,12 @@ from walking import to_flags, walk
 
 from regard.models import count_parameters
 from regard.tasks import import_task
+from regard.tasks.data.canvas import place_on_canvas
 from regard.tasks.data.gray_images import FILES, load_digit_images, read_idx_folder
-from regard.tasks.digits.config import KINDS
+from regard.tasks.digits.config import KINDS, DigitsData, DigitsModel
 from regard.tasks.digits.folder import convert_photo, read_image_folder
+from regard.tasks.digits.model import build_classifier
+from regard.tasks.digits.task import load_splits
 from regard.tasks.images import open_photo
 from regard.tasks.images.jitter import jitter
 from regard.tasks.loading import load as load_run
@@ -163,3 +166,42 @@ def test_bad_files_are_one_sentence_each(regard: Regard) -> None:
 def test_the_split_is_the_same_whenever_it_is_asked_for() -> None:
     assert torch.equal(load_digit_images(3).test[0], load_digit_images(3).test[0])
     assert len(load_digit_images(3).training[1]) + len(load_digit_images(3).test[1]) == 1797
+
+
+def test_pictures_lie_somewhere_on_a_canvas_among_pieces_of_others() -> None:
+    pictures = 0.2 + 0.8 * torch.rand(7, 11, 11, generator=torch.Generator().manual_seed(1))
+    alone, again, among = (place_on_canvas(pictures, 23, pieces, 5) for pieces in (0, 0, 3))
+    assert alone.shape == (7, 23, 23)
+    assert torch.equal(alone, again)
+    assert torch.allclose(alone.sum((1, 2)), pictures.sum((1, 2)))
+    assert len({tuple(canvas.nonzero()[0].tolist()) for canvas in alone}) > 3
+    for canvas, picture in zip(alone, pictures, strict=True):
+        row, column = canvas.nonzero().amin(0).tolist()
+        assert torch.equal(canvas[row : row + 11, column : column + 11], picture)
+    assert bool(((among > 0).sum((1, 2)) >= (alone > 0).sum((1, 2))).all())
+    assert int((among > 0).sum()) > int((alone > 0).sum())
+
+
+def test_canvases_are_new_in_each_epoch_and_never_too_small() -> None:
+    sets = load_splits(DigitsData(canvas=20, clutter=2))
+    first, second = (sets.load_training(epoch)[0] for epoch in range(2))
+    assert first.shape[1:] == sets.tests["test"][0].shape[1:] == (20, 20)
+    assert not torch.equal(first, second)
+    with pytest.raises(ValueError, match=r"data\.canvas: got 7, expected at least 8, the side of the pictures"):
+        load_splits(DigitsData(canvas=7))
+
+
+def test_gate_and_memory_are_removed_with_the_same_parameters() -> None:
+    pictures, counts, gates = torch.rand(3, 8, 8), set(), {}
+    for gate, memory in ((True, True), (False, True), (True, False)):
+        torch.manual_seed(2)
+        model = build_classifier(DigitsModel(gate=gate, memory=memory), 8)
+        counts.add(sum(each.numel() for each in model.parameters()))
+        seen = model(pictures)
+        gates[gate, memory] = seen.gates
+        glimpses = model.heads(model.places(pictures)).glimpses
+        last, kept = glimpses[-1], glimpses[-1].gate[..., None] * glimpses[-1].attended.output.squeeze(-2)
+        assert torch.allclose(last.state.memory, kept, atol=1e-6) is not memory
+    assert len(counts) == 1
+    assert bool((gates[False, True] == 1).all())
+    assert bool((gates[True, True] < 1).all())

@@ -148,6 +148,16 @@ class GatedHeads(nn.Module):
         mean = self.mean(source.sum(-2, keepdim=True) / real[..., None, None])
         return GatedSource(Memory(key, value, mask), split_heads(mean, self.heads))
 
+    def compute_gate(self, features: Float[Tensor, "batch heads both"]) -> Float[Tensor, "batch heads"]:
+        """Return how much of each head's context is kept, from the context and the output so far."""
+        return torch.sigmoid((features * self.select).sum(-1) + self.shift)
+
+    def keep(
+        self, kept: Float[Tensor, "batch heads size"], context: Float[Tensor, "batch heads size"]
+    ) -> Float[Tensor, "batch heads size"]:
+        """Return what each head has kept after a glimpse."""
+        return kept + context
+
     def step(self, source: GatedSource, state: GatedState) -> Glimpse:
         """Take one glimpse."""
         memory, (kept, previous) = source.memory, state
@@ -155,8 +165,8 @@ class GatedHeads(nn.Module):
         attended = self.mechanism.attend(query, memory.key, memory.value, mask=memory.mask.add_head_axis())
         context = attended.output.squeeze(-2)
         features = torch.cat([context, previous[:, None].expand(-1, self.heads, -1)], dim=-1)
-        gate = torch.sigmoid((features * self.select).sum(-1) + self.shift)
-        kept = kept + gate[..., None] * context
+        gate = self.compute_gate(features)
+        kept = self.keep(kept, gate[..., None] * context)
         update = torch.tanh(self.update(torch.cat([kept.flatten(1), previous], dim=-1)))
         return Glimpse(attended, gate, GatedState(kept, torch.sigmoid(self.squash(update))))
 

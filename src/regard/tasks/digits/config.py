@@ -8,7 +8,7 @@ from regard.models.ranges import Channels, CheckedConfig, Count, Natural, NotNeg
 from regard.training import Training, configure_cosine_training
 from regard.training.settings import require_steps
 
-Kind = Literal["gated", "pooling", "additive-pooling", "plain"]
+Kind = Literal["gated", "pooling", "additive-pooling", "convolution", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +19,14 @@ class DigitsData(CheckedConfig):
     seed: Natural = 1  # of which pictures are held out
     validation: Count | None = None  # pictures to choose the best weights by; none: a tenth, at most 5000
     training: Natural = 0  # pictures to learn from, at most; 0: all
+    canvas: Natural = 0  # side of a canvas on which each picture lies somewhere, anew in each epoch; 0: none
+    clutter: Natural = 0  # pieces of other pictures on a canvas
 
 
 @dataclass(frozen=True, slots=True)
 class DigitsModel(CheckedConfig):
-    """How a picture is attended to. A small convolution makes a key of each region; the plain net has none."""
+    """How a picture is attended to. A small convolution makes a key of each region; convolution: a hidden
+    layer over all of them, without attention; the plain net has neither."""
 
     kind: Kind = "gated"
     score: str = "own"  # a name of the catalog; own: that of the kind, additive or the dot product
@@ -31,6 +34,8 @@ class DigitsModel(CheckedConfig):
     heads: Count = 2  # of gated attention, or learned queries of pooling
     hidden: Count = 32  # of the gated heads, of additive pooling, and behind pooling
     steps: Count = 3  # glimpses
+    gate: bool = True  # of gated attention: false lets all of each glimpse in
+    memory: bool = True  # of gated attention: false forgets a glimpse when the next is taken
     plain: tuple[int, ...] = (128, 64)  # of the plain net
 
     def check(self) -> None:
@@ -61,8 +66,18 @@ class DigitsConfig:
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 # Channels, heads and hidden units with which a kind has about as many parameters as the plain net for its pictures.
-SMALL = {"gated": ((8, 16, 24), 2, 32), "pooling": ((12, 24, 32), 4, 48), "additive-pooling": ((12, 24, 32), 4, 38)}
-LARGE = {"gated": ((16, 32, 48), 4, 64), "pooling": ((16, 48, 96), 4, 128), "additive-pooling": ((16, 48, 96), 4, 112)}
+SMALL = {
+    "gated": ((8, 16, 24), 2, 32),
+    "pooling": ((12, 24, 32), 4, 48),
+    "additive-pooling": ((12, 24, 32), 4, 38),
+    "convolution": ((8, 16, 24), 2, 30),
+}
+LARGE = {
+    "gated": ((16, 32, 48), 4, 64),
+    "pooling": ((16, 48, 96), 4, 128),
+    "additive-pooling": ((16, 48, 96), 4, 112),
+    "convolution": ((16, 32, 48), 4, 38),
+}
 
 
 def resize_model(model: DigitsModel, sizes: dict[str, tuple[tuple[int, int, int], int, int]]) -> DigitsModel:

@@ -53,6 +53,19 @@ class PictureEncoder(nn.Module):
         return places.flatten(2).transpose(1, 2)
 
 
+class ReducedHeads(GatedHeads):
+    """Gated heads without the gate, or without the memory; the parameters are the same."""
+
+    gated, remembers = True, True
+
+    def compute_gate(self, features: Tensor) -> Tensor:
+        gate = super().compute_gate(features)
+        return gate if self.gated else torch.ones_like(gate)
+
+    def keep(self, kept: Tensor, context: Tensor) -> Tensor:
+        return super().keep(kept if self.remembers else torch.zeros_like(kept), context)
+
+
 class GatedClassifier(nn.Module):
     """Gated heads with a memory, several glimpses (`regard.layers.gated`)."""
 
@@ -61,7 +74,7 @@ class GatedClassifier(nn.Module):
         self.places = PictureEncoder(config.channels, side)
         size, count = config.channels[-1], self.places.side**2
         sizes = Sizes(config.hidden, config.hidden, size, lead=(config.heads,), keys=count)
-        self.heads = GatedHeads(
+        self.heads = ReducedHeads(
             size,
             CLASSES,
             heads=config.heads,
@@ -70,6 +83,8 @@ class GatedClassifier(nn.Module):
             steps=config.steps,
             mechanism=None if config.score == "own" else build_catalog_mechanism(config.score, sizes),
         )
+
+        self.heads.gated, self.heads.remembers = config.gate, config.memory
 
     def forward(self, pictures: Tensor) -> DigitsOutput:
         gated = self.heads(self.places(pictures))
@@ -102,6 +117,19 @@ class PoolingClassifier(nn.Module):
         return DigitsOutput(self.answer(attended.output.flatten(1)), weights[:, None], None)
 
 
+class ConvolutionClassifier(nn.Module):
+    """The convolution of gated heads, and one hidden layer over all its regions in place of attention."""
+
+    def __init__(self, config: DigitsModel, side: int) -> None:
+        super().__init__()
+        self.places = PictureEncoder(config.channels, side)
+        size = self.places.side**2 * config.channels[-1]
+        self.answer = nn.Sequential(nn.Linear(size, config.hidden), nn.ReLU(), nn.Linear(config.hidden, CLASSES))
+
+    def forward(self, pictures: Tensor) -> DigitsOutput:
+        return DigitsOutput(self.answer(self.places(pictures).flatten(1)), None, None)
+
+
 class PlainClassifier(nn.Module):
     """The article's own network: pixels, two hidden layers, ten classes."""
 
@@ -121,6 +149,7 @@ def build_classifier(config: DigitsModel, side: int) -> nn.Module:
         "gated": GatedClassifier,
         "pooling": PoolingClassifier,
         "additive-pooling": PoolingClassifier,
+        "convolution": ConvolutionClassifier,
         "plain": PlainClassifier,
     }
     built: nn.Module = kinds[config.kind](config, side)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.errors import wrong
+from regard.tasks.data.canvas import place_on_canvas
 from regard.tasks.data.gray_images import GrayImages, load_digit_images, read_idx_folder
 from regard.tasks.data.text_files import locate_data
 from regard.tasks.digits.config import DigitsData
@@ -73,4 +74,10 @@ def load_splits(data: DigitsData) -> DataSplits:
     held, rest = order[:held_out], order[held_out:]
     rest = rest[: data.training] if data.training else rest
     learned: tuple[Tensor, Tensor] = pictures[rest], classes[rest]
-    return DataSplits(lambda _: learned, (pictures[held], classes[held]), {"test": found.test})
+
+    def place(own: tuple[Tensor, Tensor], part: int) -> tuple[Tensor, Tensor]:
+        seed = 1000 * data.seed + part
+        return (place_on_canvas(own[0], data.canvas, data.clutter, seed), own[1]) if data.canvas else own
+
+    held_pictures, test = place((pictures[held], classes[held]), 0), place(found.test, 1)
+    return DataSplits(lambda epoch: place(learned, 2 + epoch), held_pictures, {"test": test})
