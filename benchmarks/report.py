@@ -19,7 +19,8 @@ PROGRAMS = (
     "serving",
     "long_recording",
     "viewers",
-)  # that measure in a browser or at a server, by commands of their own
+    "large_text",
+)  # that measure in a browser, at a server or in processes of their own, by commands of their own
 NOTHING = "Not measured yet: run `make bench`."
 HOW = """\
 Contenders of a case run in turn (A B C, A B C, …) in one process, after they were found to compute the same numbers.

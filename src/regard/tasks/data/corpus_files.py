@@ -70,8 +70,9 @@ def load_parallel_folder(folder: Path, source: str, target: str) -> Corpus:
 
 def assemble_parts(training: str, validation: Sequence[str], tests: Sequence[str], table: PairTable) -> CorpusParts:
     """Return the parts of a corpus from its splits; those that are missing are cut from the training pairs."""
-    train, measured = table.places[training], [table.places[name] for name in validation]
-    held_out, notes = {shorten_name(name): table.places[name] for name in tests}, table.notes
+    places, notes = {name: numpy.arange(part.start, part.stop) for name, part in table.places.items()}, table.notes
+    train, measured = places[training], [places[name] for name in validation]
+    held_out = {shorten_name(name): places[name] for name in tests}
     if validation and tests:
         check_enough(len(train), "to train on")
         found = CorpusParts(train, measured[0], held_out, notes)

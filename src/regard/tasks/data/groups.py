@@ -8,6 +8,13 @@ import numpy
 from regard.tasks.data.rows import Array
 
 
+class Links(NamedTuple):
+    """Items, and for each another one that belongs to the same group."""
+
+    items: Array
+    others: Array
+
+
 class Groups(NamedTuple):
     """Group g has the pairs `members[bounds[g]:bounds[g + 1]]`, in the order of the file."""
 
@@ -17,7 +24,7 @@ class Groups(NamedTuple):
     @property
     def sizes(self) -> Array:
         """How many pairs each group has."""
-        return numpy.diff(self.bounds)
+        return self.bounds[1:] - self.bounds[:-1]
 
     def list_members(self, groups: Sequence[int]) -> Array:
         """Return the pairs of some groups, one group after the other."""
@@ -32,33 +39,37 @@ def group_equal(sides: Sequence[Array]) -> Groups:
     >>> groups.members.tolist(), groups.bounds.tolist()
     ([0, 2, 1, 3], [0, 2, 4])
     """
-    labels = label_groups([find_first_equal(keys) for keys in sides])
-    members = numpy.argsort(labels, kind="stable")
-    starts = numpy.flatnonzero(numpy.diff(labels[members], prepend=-1))
-    return Groups(members, numpy.append(starts, len(labels)))
+    labels = label_groups(len(sides[0]), [link_equal(keys) for keys in sides])
+    members = numpy.argsort(labels, kind="stable").astype(numpy.uint32)
+    labels = labels[members]
+    starts = numpy.flatnonzero(labels[1:] != labels[:-1]) + 1
+    bounds = numpy.concatenate([[0], starts, [len(labels)]]) if len(labels) else numpy.zeros(1)
+    return Groups(members, bounds.astype(numpy.uint32))
 
 
-def find_first_equal(keys: Array) -> Array:
-    """Return for each item the first one that has the same key.
+def link_equal(keys: Array) -> Links:
+    """Return the items whose key an item before them has, and for each the first that has it.
 
-    >>> find_first_equal(numpy.array([5, 3, 5, 3, 4])).tolist()
-    [0, 1, 0, 1, 4]
+    >>> [items.tolist() for items in link_equal(numpy.array([5, 3, 5, 3, 4, 5]))]
+    [[3, 2, 5], [1, 0, 0]]
     """
-    order = numpy.argsort(keys, kind="stable")
+    order = numpy.argsort(keys, kind="stable").astype(numpy.uint32)
     ordered = keys[order]
-    begins = numpy.append(True, ordered[1:] != ordered[:-1])[: len(keys)]
-    first = numpy.empty_like(order)
-    first[order] = order[begins][numpy.cumsum(begins) - 1]
-    return first
+    repeated = numpy.flatnonzero(ordered[1:] == ordered[:-1]) + 1
+    heads = repeated.copy()
+    # A run of equal keys is one place after another: its head is before the first of them.
+    follows = numpy.flatnonzero(repeated[1:] == repeated[:-1] + 1) + 1
+    heads[follows] = 0
+    heads = numpy.maximum.accumulate(heads) - 1
+    return Links(order[repeated], order[heads])
 
 
-def label_groups(firsts: Sequence[Array]) -> Array:
-    """Return the smallest item of each item's group, if item i belongs to the group of `first[i]` for each `first`.
+def label_groups(count: int, links: Sequence[Links]) -> Array:
+    """Return the smallest item of each item's group, if linked items belong to one group.
 
     Groups that touch take the smaller label, all at once, until none touch; every round at least halves their number.
     """
-    labels = numpy.arange(len(firsts[0]))
-    links = [(items, first[items]) for first in firsts for items in [numpy.flatnonzero(first != labels)]]
+    labels = numpy.arange(count, dtype=numpy.uint32)
     changed = True
     while changed:
         changed = False

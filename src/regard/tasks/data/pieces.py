@@ -80,14 +80,17 @@ def train_pieces(texts: Sequence[str], config: VocabularyConfig) -> SentencePiec
     """Learn pieces from texts. Text is not normalized: what goes in comes out, full-width signs too; a tab is a blank,
     and so is ▁: `Vocabulary.find_lost_characters` finds it.
     """
-    cased = [part for text in texts for part in split_learnable(text.lower() if config.lowercase else text)]
+
+    def list_parts() -> Iterator[str]:
+        return (part for text in texts for part in split_learnable(text.lower() if config.lowercase else text))
+
     try:
-        model = train_sentencepiece(cased, config.kind, config.max_size)
+        model = train_sentencepiece(list_parts(), config.kind, config.max_size)
     except RuntimeError as error:
         limit = parse_max_size(str(error))
         if limit is None or config.size is not None:
             raise size_error(config.max_size, str(error)) from None
-        model = train_sentencepiece(cased, config.kind, limit)
+        model = train_sentencepiece(list_parts(), config.kind, limit)
     return SentencePieceVocabulary(model, config.kind, lowercase=config.lowercase)
 
 

@@ -31,7 +31,8 @@ class Rows(Sequence[Array]):
     @property
     def lengths(self) -> Array:
         """The length of each row."""
-        lengths = numpy.diff(self.offsets).astype(numpy.int32)
+        lengths = numpy.empty(len(self.offsets) - 1, dtype=numpy.int32)
+        numpy.subtract(self.offsets[1:], self.offsets[:-1], out=lengths, casting="unsafe")
         return lengths if self.chosen is None else lengths[self.chosen]
 
     def select(self, chosen: ArrayLike | slice) -> "Rows":

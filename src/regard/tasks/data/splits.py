@@ -15,6 +15,7 @@ HELD_OUT = 0.02  # of the pairs, for validation and for the test each
 SMALL_HELD_OUT = 0.1  # of few pairs, up to ENOUGH of them: two in a hundred would measure nothing
 ENOUGH = 50
 LEAST = 3
+BLOCK = 2**16  # groups that are hashed at once
 
 
 class CorpusSplit(NamedTuple):
@@ -43,15 +44,15 @@ def split_pairs(hashes: PairHashes, share: float | None = None) -> CorpusSplit:
     is trained on. Added lines move a group only if they join it, or if it was among the last that a part had room for.
     """
     groups = group_equal([hashes.sources, hashes.targets])
-    check_enough(len(groups.sizes), "to train on, validate and test")
-    order = numpy.argsort(hash_groups(hashes.pairs, groups), kind="stable")
     count, sizes = len(hashes.pairs), groups.sizes
+    check_enough(len(sizes), "to train on, validate and test")
+    order = numpy.argsort(hash_groups(hashes.pairs, groups), kind="stable").astype(numpy.uint32)
     wanted = compute_split_size(sizes, compute_share(count) if share is None else share * count)
     held_out = []
     for parts_to_come in (2, 1):
-        chosen = order[fill_split(sizes[order], wanted, leave=parts_to_come)]
-        order = order[~numpy.isin(order, chosen)]
-        held_out.append(groups.list_members(chosen.tolist()))
+        chosen = fill_split(sizes[order], wanted, leave=parts_to_come)
+        held_out.append(groups.list_members(order[chosen].tolist()))
+        order = numpy.delete(order, chosen)
     trained = numpy.ones(count, dtype=bool)
     trained[numpy.concatenate(held_out)] = False
     largest = int(sizes.max())
@@ -108,17 +109,17 @@ def hash_groups(pairs: Array, groups: Groups) -> Array:
 
     The smallest number of its pairs would be the smaller the more there are, and the largest groups come first.
     """
-    owners = numpy.repeat(numpy.arange(len(groups.sizes)), groups.sizes)
-    numbers = pairs[groups.members]
-    order = numpy.lexsort((numbers, owners))
-    numbers = numbers[order]
-    distinct = numpy.append(True, (numbers[1:] != numbers[:-1]) | (owners[1:] != owners[:-1]))[: len(numbers)]
-    content = memoryview(numbers[distinct].astype(">u8").tobytes())
-    ends = numpy.cumsum(numpy.bincount(owners[distinct], minlength=len(groups.sizes)))
-    found, begin = bytearray(), 0
-    for end in map(int, 8 * ends):
-        found += hash_bytes(content[begin:end])
-        begin = end
+    found = bytearray()
+    for begin in range(0, len(groups.bounds) - 1, BLOCK):
+        bounds = groups.bounds[begin : begin + BLOCK + 1].astype(numpy.int64)
+        numbers = pairs[groups.members[bounds[0] : bounds[-1]]]
+        owners = numpy.repeat(numpy.arange(len(bounds) - 1), numpy.diff(bounds))
+        numbers = numbers[numpy.lexsort((numbers, owners))]
+        distinct = numpy.append(True, (numbers[1:] != numbers[:-1]) | (owners[1:] != owners[:-1]))
+        content = numbers[distinct].astype(">u8").tobytes()
+        ends = 8 * numpy.cumsum(numpy.bincount(owners[distinct], minlength=len(bounds) - 1))
+        starts = [0, *ends[:-1].tolist()]
+        found += b"".join(hash_bytes(content[one:other]) for one, other in zip(starts, ends.tolist(), strict=True))
     return numpy.frombuffer(found, dtype=">u8").astype(numpy.uint64)
 
 

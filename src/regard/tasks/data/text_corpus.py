@@ -35,7 +35,7 @@ class PairTable(NamedTuple):
 
     pairs: PairRows
     hashes: PairHashes
-    places: Mapping[str, Array]
+    places: Mapping[str, range]
     notes: tuple[str, ...]
 
 
@@ -104,7 +104,7 @@ def read_parts(files: TextFiles, writer: RowWriter, report: Report) -> tuple[Pai
     finally:
         writer.close()
     ends = numpy.cumsum([part.kept for part in found.values()]).tolist()
-    places = {name: numpy.arange(end - part.kept, end) for (name, part), end in zip(found.items(), ends, strict=True)}
+    places = {name: range(end - part.kept, end) for (name, part), end in zip(found.items(), ends, strict=True)}
     table = PairTable(pairs, hashes, places, tuple(note for part in found.values() for note in part.notes))
     return table, files.divide(table)
 
@@ -112,7 +112,7 @@ def read_parts(files: TextFiles, writer: RowWriter, report: Report) -> tuple[Pai
 def store_corpus(files: TextFiles, place: Path, size: int) -> Facts:
     """Write the text of a corpus, and which pairs are in which part, to a folder; return what is known about it."""
     with watch_files(files.paths), show_progress(f"reading {size / 1e6:,.0f} MB of text", size) as report:
-        _, parts = read_parts(files, RowWriter("uint8", place / TEXT), report)
+        parts = read_parts(files, RowWriter("uint8", place / TEXT), report)[1]
     tests = {f"{TEST}-{number}": part for number, part in enumerate(parts.tests.values())}
     for name, part in {TRAIN: parts.train, VALIDATION: parts.validation, **tests}.items():
         save_array(place / f"{name}.npy", part.astype(numpy.uint32))

@@ -19,10 +19,10 @@ def collect_vocabulary_pairs(text: ParallelText, name: str) -> Sequence[Sentence
     generated ones.
     """
     training, epoch = text.load_training(0), 0
-    pairs = list(training[:: math.ceil(len(training) / SAMPLE) or 1])
+    pairs = training[:: math.ceil(len(training) / SAMPLE) or 1]
     while len(pairs) < ENDLESS.get(name, 0):
         epoch += 1
-        pairs += text.load_training(epoch)
+        pairs = [*pairs, *text.load_training(epoch)]
     return pairs
 
 
