@@ -57,3 +57,38 @@ def test_heads_may_lie_on_both_sides_of_softmax() -> None:
             torch.testing.assert_close(together[head], alone)
     plain = attend(query, key, key, normalizer=Softmax(), mask=Causal()).output
     torch.testing.assert_close(attend(query, key, key, normalizer=Entmax(1.0), mask=Causal()).output, plain)
+
+
+@pytest.mark.parametrize("keys", [1, 2, 1009])
+@pytest.mark.parametrize("alpha", [1e-6, 0.01, 0.5, 1 - 1e-9])
+def test_the_steps_suffice_for_any_scores(alpha: float, keys: int) -> None:
+    """Equal scores, one far above the others, halves far apart, and a long tail."""
+    tail = torch.randn(keys).double().exp() ** 3
+    kinds = [
+        torch.zeros(keys),
+        1e3 * (torch.arange(keys) == 0),
+        30.0 * (torch.arange(keys) < keys // 2),
+        tail,
+        1e6 * tail,
+    ]
+    weights = flat_entmax(
+        torch.stack([kind.double() for kind in kinds]), None, torch.tensor(alpha, dtype=torch.float64)
+    )
+    torch.testing.assert_close(weights.sum(-1), torch.ones(len(kinds)).double(), rtol=0, atol=1e-12)
+
+
+def test_an_alpha_that_is_traced_is_noticed() -> None:
+    """Inside torch.func α cannot be read; a formula for α above 1 would be taken for it."""
+    query, key = torch.randn(3, L, S).double(), torch.randn(3, L, S).double()
+    alpha = torch.tensor([0.5, 1.0, 2.0]).double()
+
+    def attend_with(one: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+        return attend(query, key, key, normalizer=Entmax(one)).output
+
+    together = torch.func.vmap(attend_with)(alpha, query, key)
+    for head, own in enumerate(alpha.tolist()):
+        alone = attend(query[head], key[head], key[head], normalizer=Entmax(own)).output
+        torch.testing.assert_close(together[head], alone)
+    slope = torch.func.grad(lambda one: attend_with(one, query[0], key[0]).square().sum())(alpha[0])
+    near = [attend_with(alpha[0] + step, query[0], key[0]).square().sum() for step in (-1e-6, 1e-6)]
+    torch.testing.assert_close(slope, (near[1] - near[0]) / 2e-6, rtol=1e-6, atol=1e-8)

@@ -144,16 +144,16 @@ def _check_alpha(alpha: float | Tensor) -> None:
 
 
 def _is_flat(alpha: float | Tensor) -> bool:
-    """Return whether some α is below 1, if Python can read it cheaply."""
+    """Return whether some α is below 1, or may be: a traced α is not read."""
     if not isinstance(alpha, Tensor):
         return alpha < 1
-    return bool(alpha.numel()) and _is_readable(alpha) and bool((alpha < 1).any())
+    return not _is_readable(alpha) or (bool(alpha.numel()) and bool((alpha < 1).any()))
 
 
 def _mix_flat(scores: Scores, allowed: Allowed | None, alpha: Tensor) -> Distribution:
     """Return the weights of heads some of which have an α below 1."""
     flat = flat_entmax(scores, allowed, torch.where(alpha < 1, alpha, 0.5))
-    if bool((alpha < 1).all()):
+    if _is_readable(alpha) and bool((alpha < 1).all()):
         return flat.to(scores.dtype)
     sharp = simplex.entmax(scores, allowed, torch.where(alpha < 1, 1.0, alpha))
     return torch.where(alpha < 1, flat, sharp.double()).to(scores.dtype)
