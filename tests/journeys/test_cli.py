@@ -392,8 +392,35 @@ def test_runs_are_listed_with_what_is_known_of_them(tmp_path: Path) -> None:
     assert next(line for line in lines if not line["task"])["error"].startswith("run: got runs/damaged")
     with hold_lock(tmp_path / good["run"]):
         assert "training now" in regard("runs", good["run"], folder=tmp_path).stdout
+    assert "not read: runs/damaged: run: got runs/damaged" in regard("runs", folder=tmp_path).stdout
+    meant = regard("resume", "runs/sotr", folder=tmp_path)
+    assert meant.returncode == 2
+    expected = "regard: run: got runs/sotr, which is not there, expected a folder that regard train made; fix: write"
+    assert meant.stderr == f"{expected} {good['run']}, or see them all with regard runs runs\n"
     none = regard("runs", "elsewhere", folder=tmp_path)
     assert none.stderr.startswith("regard: folder: got no folder elsewhere, expected a folder with runs; fix: name the")
+
+
+@pytest.mark.parametrize(
+    ("command", "task", "offered", "left_out"),
+    [
+        ("predict", "next-vector", ("--steps", "--precision"), ("--engine",)),
+        ("predict", "inversion", ("--precision",), ("--engine", "--steps")),
+        ("evaluate", "inversion", ("--precision",), ("--engine", "--steps")),
+        ("show", "inversion", ("--curves",), ("--engine",)),
+        ("show", "translation", ("--curves", "--engine"), ()),
+        ("evaluate", "translation", ("--engine",), ("--steps",)),
+    ],
+)
+def test_help_offers_what_applies_to_the_run(
+    tmp_path: Path, command: str, task: str, offered: tuple[str, ...], left_out: tuple[str, ...]
+) -> None:
+    (tmp_path / "config.toml").write_text(f'task = "{task}"\n')
+    (tmp_path / "versions.json").write_text('{"format": 1}')
+    shown = regard(command, ".", "--help", folder=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert all(f" {flag} " in shown.stdout for flag in offered)
+    assert not any(flag in shown.stdout for flag in left_out)
 
 
 def test_show_says_which_attention_it_is_and_writes_nothing(tmp_path: Path) -> None:

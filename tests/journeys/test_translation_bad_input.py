@@ -173,7 +173,9 @@ def test_a_run_of_another_version_is_refused(regard: Regard) -> None:
 def test_a_folder_that_is_no_run_is_refused(regard: Regard, command: tuple[str, ...]) -> None:
     done = regard(*command)
     assert done.code == 2
-    assert "which is not a run folder, expected a folder that regard train made; fix: check the path" in done.errors
+    assert (
+        "expected a folder that regard train made; fix: check the path, or make a run with regard train" in done.errors
+    )
 
 
 def test_a_run_does_not_go_on_with_other_text(regard: Regard) -> None:

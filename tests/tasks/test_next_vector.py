@@ -146,6 +146,11 @@ def test_a_series_is_forecast_in_its_own_units_and_drawn(regard: Regard) -> None
     wanted = [500 + 100 * np.sin(np.pi * n / 6) for n in range(130, 142)]
     assert np.abs(np.array(numbers) - wanted).max() < 40
     assert Path("ahead.png").read_bytes().startswith(b"\x89PNG")
+    weights = np.array(json.loads(regard("predict", "run", "old.csv", "--steps", 3, "--json").output)["weights"])
+    assert weights.shape == (3, 24 - 1 + 3)
+    assert np.allclose(weights.sum(1), 1, atol=1e-5)
+    assert weights[0, 24:].sum() == weights[1, 0] == 0, "each step looks at the 24 rows before it"
+    assert regard("show", "run", "old.csv").output.splitlines()[2].startswith("attention of each step over the rows ")
     report = json.loads(regard("evaluate", "run", "all.csv", "--json").output)["all.csv"]
     assert report["items"] == 150 - 24
     assert report["error"] < 0.3 * report["last value"]

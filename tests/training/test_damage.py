@@ -160,7 +160,7 @@ def test_a_half_written_checkpoint_is_not_one(run: Path) -> None:
 
 def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
     expected = f"run: got {tmp_path}, which is not a run folder, expected a folder that regard train made"
-    assert read_message(tmp_path) == expected + "; fix: check the path"
+    assert read_message(tmp_path) == expected + "; fix: check the path, or make a run with regard train"
 
 
 def test_a_run_of_another_version(run: Path) -> None:

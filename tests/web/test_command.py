@@ -16,9 +16,12 @@ from regard.web.app import format_url
     [
         (
             ["nowhere"],
-            "run: got nowhere, which is not there, expected a run folder or a recording; fix: check the path",
+            "run: got nowhere, which is not there, expected a run folder or a recording; fix: check the path, or make",
         ),
-        (["."], "run: got ., which is not a run folder, expected a folder that regard train made; fix: check the path"),
+        (
+            ["."],
+            "run: got ., which is not a run folder, expected a folder that regard train made; fix: check the path, or",
+        ),
         (["--port", "99999"], "port: got 99999 of 127.0.0.1 "),
         (["--workers", "0"], "workers: got 0, expected more than 0; fix: leave it out for the usual limit"),
     ],

@@ -21,6 +21,7 @@ SHARED_COMMANDS = {
 TASK_COMMANDS = {
     ("translation", "evaluate"): "regard.cli.evaluate_translation:evaluate",
     ("translation", "show"): "regard.cli.show_translation:show",
+    ("next-vector", "predict"): "regard.cli.predict:forecast",
 }
 
 

@@ -11,7 +11,7 @@ from rich.progress import track
 from rich.table import Table
 
 from regard.cli.output import JsonFlag, open_console
-from regard.cli.runs import LoadOptions, RunFolder, Split
+from regard.cli.runs import EngineOptions, RunFolder, Split
 from regard.cli.translate import SearchFlags, SearchOptions
 from regard.datasets.output_files import replace_output
 
@@ -23,7 +23,7 @@ AT_ONCE = 256  # sentences between two steps of the progress bar
 
 
 @dataclass
-class ComparisonOptions(LoadOptions):
+class ComparisonOptions(EngineOptions):
     """The texts to compare, how, and where the translations and the figures go."""
 
     split: Split = "test"

@@ -1,11 +1,11 @@
 """`regard predict`, and the same for one task: `answer`, `ask`, `caption`, `transcribe`."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from rich.progress import track
@@ -30,13 +30,20 @@ class PredictionOptions(LoadOptions):
     "A file with an item in each line, a tab before its question; - for standard input."
     output: Path | None = None
     "Write the answers here: a line each, item and answer with a tab between; .jsonl: a JSON object each."
-    steps: int | None = None
-    "How many steps of a series to forecast; runs of next-vector only."
     as_json: JsonFlag = False
     "One JSON object for each item, with all that is known about the answer."
 
 
+@dataclass
+class ForecastOptions(PredictionOptions):
+    """Options of a forecast."""
+
+    steps: int | None = None
+    "How many steps of a series to forecast; one if it is not given."
+
+
 PredictionFlags = Annotated[PredictionOptions | None, Parameter(name="*")]
+ForecastFlags = Annotated[ForecastOptions | None, Parameter(name="*")]
 
 
 def predict(run: RunFolder, *item: str, options: PredictionFlags = None) -> None:
@@ -47,27 +54,43 @@ def predict(run: RunFolder, *item: str, options: PredictionFlags = None) -> None
     item
         A text, numbers, files, folders, or files and a question; an example of the held-out data if nothing is named.
     """
+    options = options or PredictionOptions()
+    predict_items(options.load_predictor, run, item, options)
+
+
+def forecast(run: RunFolder, *item: str, options: ForecastFlags = None) -> None:
+    """Forecast how a series goes on.
+
+    Parameters
+    ----------
+    item
+        A file of numbers, or several; an example of the held-out data if nothing is named.
+    """
+    options = options or ForecastOptions()
+    steps = options.steps
+
+    def load(run: Path) -> "Predictor":
+        predictor: Any = options.load_predictor(run)
+        forecaster: Predictor = predictor if steps is None else predictor.with_steps(steps)
+        return forecaster
+
+    predict_items(load, run, item, options)
+
+
+def predict_items(
+    load: "Callable[[Path], Predictor]", run: Path, item: Sequence[str], options: PredictionOptions
+) -> None:
+    """Load a run once the items are known to be readable, and answer them: one alone, or several in lines."""
     from regard.tasks import read_task_name
 
-    options = options or PredictionOptions()
     items = collect_items(read_task_name(run), item, options.items)
     for word in {word for words in items for word in words}:
         check_text(word, "item")
-    predictor = options.load_predictor(run)
-    if options.steps is not None:
-        predictor = choose_steps(predictor, options.steps)
+    predictor = load(run)
     if len(items) == 1 and options.items is None and options.output is None:
         predict_one(predictor, items[0], options)
     else:
         predict_all(predictor, items, options)
-
-
-def choose_steps(predictor: "Predictor", steps: int) -> "Predictor":
-    """Return the predictor with forecasts of so many steps; raise if it does not forecast."""
-    if not hasattr(predictor, "with_steps"):
-        raise wrong("--steps", steps, "a run that forecasts, of the task next-vector", "leave it out")
-    forecaster: Predictor = predictor.with_steps(steps)
-    return forecaster
 
 
 def predict_one(predictor: "Predictor", item: Item, options: PredictionOptions) -> None:

@@ -6,11 +6,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
+from rich.cells import cell_len
 
 from regard.cli.output import JsonFlag, open_console, print_json
 from regard.cli.show_curves import read_points
 from regard.errors import RegardError, wrong
+
+HEADERS = ("run", "task", "data", "goal", "best", "step", "age", "")
+NUMERIC = ("best", "step", "age")
 
 
 @dataclass(frozen=True)
@@ -43,18 +46,52 @@ def show_runs(*folder: Path, as_json: JsonFlag = False) -> None:
         for one in found:
             print_json(asdict(one))
         return
-    table = Table(box=None, pad_edge=False)
-    for number, header in enumerate(("run", "task", "data", "goal", "best", "step", "age", "")):
-        table.add_column(
-            header, no_wrap=number == 0, overflow="fold", justify="right" if number in (4, 5, 6) else "left"
-        )
+    console = open_console()
+    for line in format_runs([one for one in found if not one.error], console.width if console.is_terminal else None):
+        console.print(line, markup=False, no_wrap=True, overflow="ignore", crop=False)
     for one in found:
-        best, state = (
-            "" if one.best is None else f"{one.best:.4g}",
-            one.error or ("training now" if one.training else ""),
-        )
-        table.add_row(one.run, one.task, one.data, one.goal, best, str(one.step), format_age(one.age), state)
-    open_console().print(table)
+        if one.error:
+            console.print(f"not read: {one.run}: {one.error}", markup=False)
+
+
+def format_runs(found: Sequence[RunSummary], width: int | None = None) -> list[str]:
+    """Return the lines of a table; if they are wider than `width`, the name of each run has a line of its own.
+
+    >>> one = RunSummary("runs/curve", "regression", "curve", "error", 0.0791, 400, 7.0, False)
+    >>> print("\\n".join(format_runs([one])))
+    run         task        data   goal     best  step  age
+    runs/curve  regression  curve  error  0.0791   400  7 s
+    >>> print("\\n".join(format_runs([one], 50)))
+      task        data   goal     best  step  age
+    runs/curve
+      regression  curve  error  0.0791   400  7 s
+    """
+    rows = [HEADERS, *map(list_cells, found)] if found else []
+    table = align_columns(rows)
+    if width is None or all(cell_len(line) <= width for line in table):
+        return table
+    header, *facts = (f"  {line}" for line in align_columns([row[1:] for row in rows]))
+    return [header, *(line for one, fact in zip(found, facts, strict=True) for line in (one.run, fact))]
+
+
+def list_cells(one: RunSummary) -> tuple[str, ...]:
+    """Return what the row of a run says, in the order of `HEADERS`."""
+    best, state = "" if one.best is None else f"{one.best:.4g}", "training now" if one.training else ""
+    return one.run, one.task, one.data, one.goal, best, f"{one.step}", format_age(one.age), state
+
+
+def align_columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return a line for each row, with the columns below each other; those of numbers end together."""
+    columns = list(zip(*rows, strict=True))
+    numeric = [column[0] in NUMERIC for column in columns]
+    widths = [max(map(cell_len, column)) for column in columns]
+    return [
+        "  ".join(
+            " " * (width - cell_len(cell)) + cell if right else cell + " " * (width - cell_len(cell))
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def find_runs(folders: Sequence[Path]) -> list[Path]:

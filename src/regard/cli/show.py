@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 class ShowRunOptions(ShowOptions, LoadOptions):
     """Options of a map of what a run attends to."""
 
+    curves: Annotated[bool, Parameter(negative="")] = False
+    "Draw how the training went instead; several runs are drawn over each other. --output names the picture."
+
 
 ShowRunFlags = Annotated[ShowRunOptions | None, Parameter(name="*")]
 

@@ -1,14 +1,16 @@
 """`regard show` of a translator: its alignment in the terminal, as a picture or as a page."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from cyclopts import Parameter
 from rich.console import Console
 
 from regard.cli.figures import FigureOptions
 from regard.cli.output import open_console, print_path
-from regard.cli.runs import RunFolder
-from regard.cli.show import ShowRunFlags, ShowRunOptions, print_map
+from regard.cli.runs import EngineOptions, RunFolder
+from regard.cli.show import ShowRunOptions, print_map
 from regard.datasets.text import clean
 from regard.errors import wrong
 
@@ -16,7 +18,15 @@ if TYPE_CHECKING:
     from regard.tasks.translation import TranslationResult, Translator
 
 
-def show(run: RunFolder, sentence: str, *, beam: int = 5, options: ShowRunFlags = None) -> None:
+@dataclass
+class ShowTranslationOptions(ShowRunOptions, EngineOptions):
+    """Options of an alignment."""
+
+
+ShowTranslationFlags = Annotated[ShowTranslationOptions | None, Parameter(name="*")]
+
+
+def show(run: RunFolder, sentence: str, *, beam: int = 5, options: ShowTranslationFlags = None) -> None:
     """Translate a sentence and show where the model looked for each token; with --curves, draw its training.
 
     Parameters
@@ -31,7 +41,7 @@ def show(run: RunFolder, sentence: str, *, beam: int = 5, options: ShowRunFlags 
     sentence = clean(sentence, "sentence")
     if not sentence:
         raise wrong("sentence", "nothing", "some words", "write the sentence in quotes")
-    options = options or ShowRunOptions()
+    options = options or ShowTranslationOptions()
     translator = options.load_translator(run)
     result = translator.translate(
         [sentence], TranslationSearchOptions(beam, beam if options.html else 1), attention=True

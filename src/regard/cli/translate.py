@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 from regard.cli.input import CHUNK, get_stdin_handle, read_lines
 from regard.cli.output import JsonFlag, open_console, print_json, print_text, redirect_output
-from regard.cli.runs import LoadFlags, LoadOptions
+from regard.cli.runs import EngineFlags, EngineOptions
 from regard.datasets.text import clean
 from regard.errors import format_message, wrong
 
@@ -71,7 +71,7 @@ def translate(
     *file: Path,
     search_options: SearchFlags = None,
     text_options: Annotated[TextOptions | None, Parameter(name="*")] = None,
-    load_options: LoadFlags = None,
+    load_options: EngineFlags = None,
 ) -> None:
     """Translate standard input to standard output, or files to a file, a line for a line.
 
@@ -86,7 +86,7 @@ def translate(
     paths = [*file, *(text_options.input or ())]
     for path in paths:
         check_input(path, text_options.output)
-    translator = (load_options or LoadOptions()).load_translator(run)
+    translator = (load_options or EngineOptions()).load_translator(run)
     with nullcontext() if text_options.output is None else redirect_output(text_options.output):
         number = 0
         for raw in show_progress(read_batches(paths, search_options.batch), paths, text_options.output):

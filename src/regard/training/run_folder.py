@@ -10,6 +10,7 @@ runs/example/
     …                     files of the task, such as a vocabulary
 """
 
+import contextlib
 import json
 import os
 import platform
@@ -23,7 +24,7 @@ from typing import Any
 import torch
 
 from regard.datasets.plain_files import open_regular, read_bytes, read_json
-from regard.errors import InputError, wrong
+from regard.errors import InputError, find_nearest, wrong
 from regard.training.checkpoint import FORMAT, find_checkpoints, rank_checkpoints, read_states, read_tensors
 from regard.training.config import TEXT, compare_configs, configure
 from regard.training.lock import Lock, check_free
@@ -88,12 +89,28 @@ def read_versions(folder: Path) -> dict[str, Any]:
         found = read_json(folder / "versions.json", TEXT)
         version = found["format"]
     except (OSError, ValueError, KeyError):
-        expected = "a folder that regard train made"
-        raise wrong("run", f"{folder}, which is not a run folder", expected, "check the path") from None
+        raise refuse_folder(folder) from None
     if version != FORMAT:
         fix = f"use regard {found.get('regard')}, which made it, or start a new run"
         raise wrong("run", f"{folder} of format {version}", f"format {FORMAT}", fix)
     return found
+
+
+def refuse_folder(folder: Path) -> InputError:
+    """Return the error for a folder that is no run: one of those beside it may be meant."""
+    got = f"{folder}, which is not a run folder" if folder.is_dir() else f"{folder}, which is not there"
+    return wrong("run", got, "a folder that regard train made", suggest_run(folder))
+
+
+def suggest_run(folder: Path) -> str:
+    """Return what to write in place of a name that is no run: the nearest run in it, beside it, or in `runs`."""
+    for place in dict.fromkeys((folder, folder.parent, Path("runs"))):
+        with contextlib.suppress(OSError):
+            found = [path for path in place.iterdir() if (path / "versions.json").is_file()]
+            runs = {path.name: path for path in found if path.resolve() != folder.resolve()}
+            if runs:
+                return f"write {runs[find_nearest(folder.name, runs)]}, or see them all with regard runs {place}"
+    return "check the path, or make a run with regard train"
 
 
 def log_resumption(folder: Path, config: RunConfig, step: int) -> list[str]:

@@ -13,6 +13,7 @@ from regard.tasks.prediction import WEIGHTS, Prediction
 from regard.tasks.translation import TranslationConfig, Translator
 from regard.tasks.translation.predictor import read_first_source
 from regard.tasks.translation.text import ENDLESS
+from regard.training.run_folder import refuse_folder, suggest_run
 from regard.web.inputs import INPUT_KINDS, RunInput
 from regard.web.limits import Limits
 from regard.web.responses import hide_paths, refuse
@@ -211,10 +212,8 @@ def split_paths(paths: Sequence[Path]) -> tuple[dict[str, Path], dict[str, Path]
         raise wrong("run", got, "what can be read", "check who may read it") from None
     for path in paths:
         if path not in folders and path not in files:
-            raise wrong("run", f"{path}, which is not there", "a run folder or a recording", "check the path")
+            raise wrong("run", f"{path}, which is not there", "a run folder or a recording", suggest_run(path))
     for folder in folders:
         if folder not in runs:
-            raise wrong(
-                "run", f"{folder}, which is not a run folder", "a folder that regard train made", "check the path"
-            )
+            raise refuse_folder(folder)
     return name_paths(folders), name_paths(files)

@@ -144,8 +144,7 @@ def test_empty_lines_are_counted_and_left_out(tmp_path: Path) -> None:
     corpus = load_parallel_files(tmp_path / "x.en", tmp_path / "x.de")
     assert list_pairs(corpus) == [("a", "A"), ("c", "C"), ("f", "F")]
     assert corpus.notes == (
-        "held out of x.en and x.de: 1 pairs for validation and 1 for the test, by a hash of their text; pairs that "
-        "share a sentence stay together",
+        "held out of x.en and x.de by a hash of their text; pairs that share a sentence stay together",
         "x.en: left out 3 of 6 lines, empty on one side or both",
     )
 

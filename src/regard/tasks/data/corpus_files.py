@@ -41,10 +41,9 @@ def find_aligned(source: Path, target: Path) -> TextPart:
 
 
 def cut_parts(table: PairTable, *, name: str) -> CorpusParts:
-    """Hold out pairs of files that are not in parts, with a note on how many."""
+    """Hold out pairs of files that are not in parts, with a note on how; how many is said of every data set."""
     split = split_pairs(table.hashes)
-    held_out = f"{len(split.validation):,} pairs for validation and {len(split.test):,} for the test"
-    note = f"held out of {name}: {held_out}, by a hash of their text; pairs that share a sentence stay together"
+    note = f"held out of {name} by a hash of their text; pairs that share a sentence stay together"
     notes = (note, *table.notes, *split.notes)
     return CorpusParts(split.train, split.validation, {"test": split.test}, notes, cut=True)
 

@@ -97,16 +97,19 @@ class NextVectorPredictor(TensorPredictor):
         self.check_size(known.shape[1])
         self.check_length(len(known), length, path)
         rows = torch.from_numpy(sets.scale.normalize(known[-length:])).float()
-        for _ in range(self.steps):
+        weights = torch.zeros(self.steps, length + self.steps - 1)
+        for step in range(self.steps):
             with torch.no_grad():
                 found = self.model(rows[None, -length:])
+            weights[step, step : step + length] = found.attended.weights.dense()[0, 0]
             rows = torch.cat([rows, found.vector])
         values = sets.scale.denormalize(rows[length:].double().numpy())
         names = sets.names or series.names
         lines = [[f"+{step}", *(f"{value:.6g}" for value in row)] for step, row in enumerate(values, 1)]
         text = "\n".join("\t".join(line) for line in (["step", *names], *lines))
-        answer = {"series": str(path), "names": list(names), "forecast": values.tolist()}
-        return Prediction(text, answer, partial(draw_series, known[-SHOWN_ROWS:], values, names))
+        shown = label_forecast(weights, first=len(known) - length)
+        answer = {"series": str(path), "names": list(names), "forecast": values.tolist(), "weights": shown.weights}
+        return Prediction(text, answer, partial(draw_series, known[-SHOWN_ROWS:], values, names), shown)
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """Predict the last vector of a sequence of the test set, by its number, or forecast the series of a file."""
@@ -144,6 +147,20 @@ class NextVectorPredictor(TensorPredictor):
         title = join_title(title, localize("where the last vector looked", language))
         names = ("sequence → right vector" if any("→" in row for row in rows) else "sequence"), "vector"
         return draw_alignment(weights.double().numpy(), columns, rows, title, names=names, language=language)
+
+
+def label_forecast(weights: torch.Tensor, first: int) -> LabeledWeights:
+    """Return the weights of each step of a forecast over the rows of the file, from row `first`, and the steps before.
+
+    >>> label_forecast(torch.eye(2, 3), first=8).columns
+    ['8', '9', '+1']
+    """
+    steps, columns = weights.shape
+    known = [str(first + row) for row in range(columns - steps + 1)]
+    rows = [f"+{step}" for step in range(1, steps + 1)]
+    return LabeledWeights(
+        weights.tolist(), [*known, *rows[:-1]], rows, "attention of each step over the rows before it"
+    )
 
 
 def draw_series(known: Any, forecast: Any, names: Sequence[str], title: str = "", language: Language = "en") -> Any:
