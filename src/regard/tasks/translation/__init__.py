@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from regard.errors import wrong
 from regard.tasks.data import ParallelText, TextConfig, VocabularyConfig, open_text
@@ -12,6 +13,7 @@ from regard.tasks.data.text_corpus import StoredCorpus
 from regard.tasks.data.vocabularies import Vocabularies, build_vocabularies, load_vocabularies, save_vocabularies
 from regard.tasks.definition import TaskDefinition, make_path_absolute
 from regard.tasks.translation.config import SIDES, TranslationConfig
+from regard.tasks.translation.fit import fit_config, list_fixed
 from regard.tasks.translation.metrics import choose_tokenizer
 from regard.tasks.translation.predictor import TranslationPredictor
 from regard.tasks.translation.presets import PRESETS, build_preset
@@ -69,12 +71,17 @@ UTF-8."""
     def build_preset(self, name: str, data: TextConfig) -> TranslationConfig:
         return build_preset(name, data)
 
+    def configure(self, preset: str | None, data: Sequence[str], values: Mapping[str, Any]) -> TranslationConfig:
+        config, fixed = super().configure(preset, data, values), list_fixed(self.resolve_values(values))
+        return replace(config, learning=replace(config.learning, fixed=fixed)) if fixed else config
+
     def open_data(self, config: TranslationConfig) -> ParallelText:
         return open_text(config.data)
 
     def adapt_config(self, config: TranslationConfig, data: ParallelText) -> TranslationConfig:
         chosen = choose_tokenizer(config.measure.tokenizer, [pair.target for pair in data.validation])
-        return replace(config, measure=replace(config.measure, tokenizer=chosen))
+        config = replace(config, measure=replace(config.measure, tokenizer=chosen))
+        return config if data.endless else fit_config(config, len(data.load_training(0)))
 
     def assemble_task(self, config: TranslationConfig, data: ParallelText, run: Path | None) -> TranslationTask:
         if run is not None:

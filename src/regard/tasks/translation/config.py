@@ -34,6 +34,7 @@ class TranslationTraining(CheckedConfig):
 
     budget: Count = 4096  # tokens in a batch, of the side that has more, padding included
     limit: Count = 200  # tokens of a sentence; pairs with a longer one are left out
+    fixed: str = ""  # fields that somebody named, with commas between: they do not follow the number of pairs
     smoothing: Rate = 0.1  # of labels: the share of probability that goes to all tokens alike
 
 

@@ -11,6 +11,7 @@ from regard.tasks.data.dataset import describe_dataset
 from regard.tasks.data.text_corpus import StoredCorpus
 from regard.tasks.sequence_task import SequenceTask
 from regard.tasks.translation.encoded_pairs import EncodedPairs, encode_corpus, encode_pairs
+from regard.tasks.translation.fit import describe_fit
 from regard.tasks.translation.metrics import compute_metrics, sum_matches
 from regard.tasks.translation.translations import TranslationSearchOptions, translate
 from regard.training import DataShare
@@ -23,6 +24,8 @@ class TranslationTask(SequenceTask):
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the text."""
         described = describe_dataset(self.dataset, "pairs")
+        if not self.dataset.endless:
+            described += describe_fit(self.config, len(self.dataset.load_training(0)))
         return (*described, *self.get_encoded(0).notes)
 
     def model(self) -> EncoderDecoder[Any]:
