@@ -193,10 +193,10 @@ BAD: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         "mask: got a float32 tensor of shape (5, 7), expected a Mask, whose polarity is in its type; "
         "fix: write bias=Dense(tensor) if it is added to scores, mask=Mask.keep(tensor > 0) if 1 means may attend",
     ),
-    "no mask": (
-        call(mask=None),
+    "a number for a mask": (
+        call(mask=3),
         TypeError,
-        "mask: got None, expected a Mask; fix: write Full(), Causal(), Lengths(tensor) or Mask.keep(tensor)",
+        "mask: got 3, expected a Mask; fix: write Full(), Causal(), Lengths(tensor) or Mask.keep(tensor)",
     ),
     "a class of masks": (
         call(mask=Causal),

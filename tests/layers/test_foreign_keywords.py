@@ -46,7 +46,7 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any], str, str]] = [
     (lambda **k: Rotary(6, **k), {"theta": 1e4}, "Rotary", "base=10000.0"),
     (regard.Additive, {"query_size": 3, "key_size": 5, "num_hiddens": 7}, "Additive", "query=3, key=5, hidden=7"),
     (regard.ScaledDot, {"scale": 2}, "ScaledDot", "scale * Dot()"),
-    (regard.Softmax, {"dim": -1}, "Softmax", "nothing for dim"),
+    (regard.Softmax, {"dim": -1}, "Softmax", "nothing: rows are the last axis"),
     (regard.Gaussian, {"sigma": 1.0}, "Gaussian", "bandwidth=1.0"),
     (lambda **k: regard.masked_softmax(X, **k), {"valid_lens": [1, 2]}, "masked_softmax", "lengths=…"),
 ]
@@ -85,7 +85,9 @@ def test_what_is_wrong_inside_is_not_said_otherwise() -> None:
 
     with pytest.raises(TypeError, match=r"^mine$"):
         regard.attend(X, X, X, score=Broken(), backend="eager")
-    with pytest.raises(TypeError, match=r"missing .* required .*argument"):
+    with pytest.raises(
+        KindError, match=r"^attend: got no value, expected query, key, value, .* fix: write attend\(query"
+    ):
         regard.attend(X, X)  # type: ignore[call-arg]
 
 

@@ -51,6 +51,8 @@ def test_llama_of_transformers_rotates_alike(name: str, length: int) -> None:
     rotary = Rotary(DIM, base=BASE, layout="halves", scaling=scaling)
     torch.testing.assert_close(rotary(x), expected, rtol=0, atol=length * 1e-5)  # its angles are float32
     torch.testing.assert_close(rotary(x, positions=positions), rotary(x))
+    given = parameters | {"original_max_position_embeddings": TRAINED} if name != "linear" else parameters
+    assert Rotary(DIM, base=BASE, scaling=given).scaling == scaling, "transformers' own settings are read"
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -118,3 +120,28 @@ def test_what_cannot_be_scaled_is_told(build: Callable[[], object], sentence: st
     with pytest.raises(InputError) as caught:
         build()
     assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"rope_type": "yarn", "factor": 4.0},
+            "scaling: got yarn without original_max_position_embeddings, expected factor, "
+            "original_max_position_embeddings, beta_fast, beta_slow; fix: add it, or write YarnScaling(…)",
+        ),
+        (
+            {"type": "linear", "factor": 4.0, "mscale": 1.0},
+            "scaling: got mscale of linear, expected factor; fix: write LinearScaling(…) without it",
+        ),
+        (
+            {"type": "longrope"},
+            "scaling: got rope_type 'longrope', expected one of default, linear, dynamic, yarn, llama3; "
+            "fix: write a FrequencyScaling",
+        ),
+    ],
+)
+def test_settings_of_transformers_that_cannot_be_read(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Rotary(DIM, scaling=settings)
+    assert str(caught.value) == message

@@ -47,6 +47,8 @@ def list_as(
         setattr(part, "catalog_entries", {name: entry, **entries})  # noqa: B010
         if not entries:
             setattr(part, "__init__", explain_call(part.__init__, part))  # type: ignore[misc]  # noqa: B010
+            if "forward" in vars(part) and any(kind.__name__ == "Score" for kind in part.__mro__):
+                setattr(part, "forward", explain_call(part.forward, part))  # type: ignore[attr-defined]  # noqa: B010
         return part
 
     return add_entry

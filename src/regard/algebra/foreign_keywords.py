@@ -15,16 +15,17 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 # Other names of a parameter, that mean the same.
 SYNONYMS = {
-    "query": "queries q x src tgt hidden_states inputs vector query_size query_dim",
-    "key": "keys k matrix key_size memory_dim memory_size",
+    "query": "queries q x src tgt hidden_states inputs vector query_size query_dim vector_dim dunits tensor_1_dim",
+    "key": "keys k matrix key_size memory_dim memory_size matrix_dim eprojs tensor_2_dim",
     "value": "values v",
-    "source": "context memory encoder_hidden_states kdim vdim kv_dim dim_context encoder_dim",
+    "source": "value values context memory encoder_hidden_states kdim vdim kv_dim dim_context encoder_dim",
     "state": "memory encoder_hidden_states enc_outputs",
-    "size": "embed_dim d_model dim hidden_size embed_size num_hiddens model_dim n_embd units",
+    "size": "input_size embed_dim d_model dim hidden_size embed_size num_hiddens model_dim n_embd units",
     "heads": "num_heads nhead n_heads n_head head_num num_attention_heads",
     "groups": "num_kv_heads num_key_value_heads kv_heads n_kv_heads num_query_groups",
     "dropout": "dropout_p p attn_dropout dropout_rate attention_dropout attn_pdrop",
-    "hidden": "dim_feedforward ffn_num_hiddens d_ff intermediate_dim intermediate_size ff_dim num_hiddens hidden_size",
+    "hidden": "dim_feedforward ffn_num_hiddens d_ff intermediate_dim intermediate_size ff_dim ff_size num_hiddens "
+    "hidden_size units att_dim attention_dim attn_dim",
     "stream": "src tgt hidden_states inputs x query",
     "bandwidth": "sigma width h length_scale",
     "lengths": "valid_lens valid_len valid_length memory_lengths",
@@ -33,6 +34,16 @@ SYNONYMS = {
     "count": "num_buckets relative_attention_num_buckets max_len max_length num_embeddings",
     "farthest": "max_distance",
     "alpha": "temperature",
+    "normalizer": "probability_fn attn_func normalize attention_activation",
+    "score": "attention_type attn_type attention_option score_fn score_mode method alignment",
+    "scaling": "rope_scaling scaling_factor rope_parameters",
+    "channels": "aconv_chans num_channels",
+    "rotated": "rotary_dim partial_rotary_factor rotary_ndims",
+}
+EXAMPLES = {
+    "attend": "attend(query, key, value), or attend(query, key, key) if keys are the values",
+    "Attention": "Attention(64, heads=8), the width of the vectors first",
+    "Window": "Window(before=3, after=3)",
 }
 BLOCK = 'EncoderBlock(64, heads=8)(x, mask="causal")'
 HIDES = "if True hides keys, mask=Mask.keep_keys(…) if True allows them"
@@ -64,6 +75,19 @@ PHRASES: dict[str, dict[str, str]] = {
     "tgt_is_causal": {"state": "nothing: a decoder block is causal"},
     "use_causal_mask": {"mask": CAUSAL},
     "causal": {"mask": CAUSAL, "heads": 'it in the call: layer(x, mask="causal")'},
+    "lengths": {"mask": "mask=Lengths(lengths)"},
+    "window": {"mask": "mask=Window(before=…, after=…)"},
+    "units": {"hidden": "hidden=…, with query= and key= for the widths of both", "query": "query=…, and key=…"},
+    "coverage": {"score": "LocationFeatures or Coverage of regard.layers in a decoder, or --attention.coverage true"},
+    "temperature": {"normalizer": "normalizer=Softmax(temperature=…)"},
+    "dropout": {"query": "attend(…, dropout=…): weights are dropped there", "temperature": "attend(…, dropout=…)"},
+    "qk_norm": {"score": "score=Cosine(temperature=0.1)"},
+    "use_scale": {"": "score=Dot(), or score=ScaledDot(), which divides by the root of the width"},
+    "use_bias": {"": "Projections with linear maps of your own as size: nn.Linear(…, bias=False)"},
+    "add_bias_kv": {"": "keys and values with a row of your own in front: torch.cat"},
+    "flash": {"": "nothing: the fastest backend is chosen, and plan.explain() says which"},
+    "max_position_embeddings": {"": "nothing: positions have no end"},
+    "dim": {"size": "size=…", "": "nothing: rows are the last axis"},
     "need_weights": {"": WEIGHTS},
     "average_attn_weights": {"": "weights.dense().mean(-3) of what layer.attend(…) returns"},
     "return_attention_scores": {"": WEIGHTS},
@@ -86,8 +110,13 @@ PHRASES: dict[str, dict[str, str]] = {
     "dtype": {"": "layer.to(dtype)"},
 }  # fmt: skip
 for _same, _names in {
-    "valid_lens": "valid_len valid_length memory_lengths key_lengths",
-    "dim_feedforward": "ffn_num_hiddens d_ff intermediate_dim intermediate_size",
+    "valid_lens": "valid_len valid_length memory_lengths memory_sequence_length key_lengths src_lengths enc_len hlens",
+    "flash": "attn_flash use_flash_attention flash_attention attn_implementation sdp_kwargs",
+    "use_bias": "qkv_bias attention_bias qkv_proj_bias",
+    "max_position_embeddings": "max_seq_len max_seq_length",
+    "window": "window_size sliding_window attention_window",
+    "coverage": "coverage_attn",
+    "dim_feedforward": "ffn_num_hiddens d_ff ff_size intermediate_dim intermediate_size",
     "head_dim": "dim_head key_dim value_dim attention_head_size",
     "layer_norm_eps": "eps norm_eps layer_norm_epsilon",
 }.items():
@@ -133,7 +162,7 @@ def describe_keyword(keyword: str, own: list[str], given: object) -> str:
     meant = [name for name in own if keyword in SYNONYMS.get(name, "").split()]
     meant = meant or difflib.get_close_matches(keyword, own, n=1)
     shown = repr(given) if isinstance(given, int | float | str) else "…"
-    return f"{meant[0]}={shown}" if meant else f"nothing for {keyword}"
+    return f"{meant[0]}={shown}" if meant else f"it without {keyword}"
 
 
 def _list_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -156,7 +185,7 @@ def _raise_ours(
     title = getattr(function, "__name__", "") if owner is None else owner.__name__
     if owner is not None and function.__name__ not in ("__init__", "forward"):
         title = f"{title}.{function.__name__}"
-    names = [one.name for one in own]
+    names, kinds = [one.name for one in own], {kind.__name__.lower() for kind in (owner.__mro__ if owner else ())}
     foreign = [keyword for keyword in keywords if keyword not in names]
     if foreign:
         got = f"keyword{'s' if foreign[1:] else ''} {', '.join(foreign)}"
@@ -165,7 +194,16 @@ def _raise_ours(
         raise wrong_kind(title, got, expected, f"write {fix}") from None
     places = [one.name for one in own if one.kind is not one.KEYWORD_ONLY]
     count = len(args) - (owner is not None)
+    needed = [one.name for one in own if one.default is one.empty and one.name not in (*places[:count], *keywords)]
+    if needed:
+        call = (
+            EXAMPLES.get(title) or f"{title}({', '.join(f'{one.name}=…' for one in own if one.default is one.empty)})"
+        )
+        raise wrong_kind(title, f"no {', '.join(needed)}", f"{', '.join(names)}", f"write {call}") from None
     if count > len(places):
+        if "score" in kinds:
+            fix = f"write attend(query, key, value, score={title}(…), mask=Lengths(lengths))"
+            raise wrong_kind(title, f"{count} arguments", "query and key: it is a score", fix) from None
         rest = ", ".join(f"{name}=…" for name in names if name not in places)
         expected = f"at most {len(places)} without a name ({', '.join(places)})" if places else "no settings"
         raise wrong_kind(

@@ -55,7 +55,9 @@ COMPUTED = (torch.float32, torch.bfloat16, torch.float16, torch.float64)  # torc
 def check_floats(name: str, thing: object) -> None:
     """Raise unless this is a dense tensor of real numbers, of one shape."""
     if not isinstance(thing, Tensor):
-        raise wrong_kind(name, describe(thing), "a float tensor", "write torch.as_tensor(...)")
+        several = isinstance(thing, list | tuple) and any(isinstance(one, Tensor) for one in thing)
+        fix = "give them one after another: (query, source)" if several else "write torch.as_tensor(...)"
+        raise wrong_kind(name, describe(thing), "a float tensor", fix)
     if thing.is_nested:
         fix = "write tensor.to_padded_tensor(0.0), with mask=Lengths(lengths)"
         raise wrong_kind(name, "a nested tensor", "a float tensor of one shape", fix)

@@ -1,13 +1,14 @@
 """The operator that computes all attention."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
 from regard.algebra.aggregates import Aggregate, Soft
 from regard.algebra.biases import Bias
 from regard.algebra.foreign_keywords import explain_call
+from regard.algebra.foreign_names import missing_result_error
 from regard.algebra.masks import Causal, Full, Mask
 from regard.algebra.masks.lengths import resolve_query_lengths
 from regard.algebra.normalizers import Normalizer, Softmax
@@ -23,6 +24,7 @@ from regard.compute.planning import AUTO, MOST_PLANS, BackendName, Plan, plan_ca
 from regard.compute.shield import FiniteInputs, shield
 from regard.compute.watchers import WATCHERS, notify_watchers, pause_watchers
 from regard.compute.weights import Weights
+from regard.errors import wrong_kind
 from regard.notebook import build_bundle, render_html
 
 SCORE, MASK, NORMALIZER, AGGREGATE = ScaledDot(), Full(), Softmax(), Soft()
@@ -44,6 +46,15 @@ class AttentionResult(NamedTuple):
     def plan(self) -> Plan:
         """The plan by which it was computed."""
         return self.weights.plan
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(name) if name.startswith("_") else missing_result_error(name)
+
+    def __add__(self, other: object) -> Any:
+        raise wrong_kind("result", "output and weights", "one of them in a sum", "write x + attend(…).output")
+
+    def __radd__(self, other: object) -> Any:
+        return self + other
 
     def _repr_html_(self) -> str:
         return render_html(self)
@@ -67,7 +78,7 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     *,
     score: Score | str = SCORE,
     bias: Bias | str | None = None,
-    mask: Mask | str = MASK,
+    mask: Mask | str | None = MASK,
     normalizer: Normalizer | str = NORMALIZER,
     aggregate: Aggregate | str = AGGREGATE,
     dropout: float = 0.0,
@@ -90,6 +101,7 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     tensor([0., 1., 2.])
     >>> output, weights = attend(x, x, x, score="gaussian", normalizer="sparsemax", mask="causal")
     """
+    mask = MASK if mask is None else mask
     parts = Parts(score, bias, mask, normalizer, aggregate)  # type: ignore[arg-type]  # names are resolved next
     if str in (type(score), type(bias), type(mask), type(normalizer), type(aggregate)):
         parts = resolve_names(parts, query, key, value)

@@ -119,6 +119,12 @@ class Weights(NotebookDisplay):
             raise AttributeError(f"weights.{name}: got a handle, expected a tensor; fix: write weights.dense().{name}")
         raise AttributeError(name)
 
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __matmul__(self, values: Tensor) -> Tensor:
+        return self.dense() @ values
+
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.dense())
 

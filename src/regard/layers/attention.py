@@ -68,6 +68,9 @@ class Attention(nn.Module):
         self.projections = _build_projections(size, heads, groups, source)
         parts = {"score": score, "bias": bias, "normalizer": normalizer, "aggregate": aggregate}
         self.mechanism = _choose_mechanism(mechanism, parts, size, self.projections)
+        if not isinstance(rotary, nn.Module | None):
+            fix = "write rotary=Rotary(width of a head), with its scaling=… inside"
+            raise wrong_kind("rotary", describe(rotary), "a Rotary", fix)
         self.rotary = rotary
         self.dropout = dropout
 
@@ -108,7 +111,7 @@ class Attention(nn.Module):
         source: Source = None,
         content: Content = None,
         *,
-        mask: Mask | str = FULL,
+        mask: Mask | str | None = FULL,
         mechanism: Mechanism | None = None,
     ) -> AttentionResult:
         """Attend to a source: output `(*lead, query, size)`, weights `(*lead, heads, query, key)`.
@@ -129,7 +132,7 @@ class Attention(nn.Module):
         return self.attend_heads(rotated, memory, mask=mask, mechanism=mechanism)
 
     def forward(
-        self, query: Sequences, source: Source = None, content: Content = None, *, mask: Mask | str = FULL
+        self, query: Sequences, source: Source = None, content: Content = None, *, mask: Mask | str | None = FULL
     ) -> Float[Tensor, "*lead query out"]:
         """Return the output of `attend`: `layer(x)`, `layer(x, source)`, `layer(query, key, value)` or a memory."""
         return self.attend(query, source, content, mask=mask).output
@@ -139,7 +142,7 @@ class Attention(nn.Module):
         sequence: Sequences,
         *,
         before: Memory | None = None,
-        mask: Mask | str = FULL,
+        mask: Mask | str | None = FULL,
         real: Mask = FULL,
         mechanism: Mechanism | None = None,
     ) -> tuple[AttentionResult, Memory]:
@@ -172,7 +175,7 @@ class Attention(nn.Module):
         attended = by(mechanism, self.projections, query, memory, mask, dropout)
         return attended._replace(output=self.projections.merge(attended.output))
 
-    def _choose_mask(self, mask: Mask | str, query: Tensor) -> Mask:
+    def _choose_mask(self, mask: Mask | str | None, query: Tensor) -> Mask:
         """Return the mask of this name, or the one that is given, with lengths resolved to queries or heads."""
         mask = choose_mask(mask)
         if type(mask) is Full:

@@ -152,7 +152,7 @@ class EncoderBlock(Block):
         self.feed_forward = _choose_feed_forward(feed_forward, size, dropout)
         self.attention_residual, self.forward_residual = (residual(size, dropout=dropout) for _ in range(2))
 
-    def forward(self, stream: Stream, *, mask: Mask | str = FULL, real: Mask = FULL) -> Stream:
+    def forward(self, stream: Stream, *, mask: Mask | str | None = FULL, real: Mask = FULL) -> Stream:
         """Return the stream after the block; `real` allows positions that are not padding, `mask` which sees which."""
         stream = zero_harmful_padding(stream, real)
         attended, _ = self.attention.attend_self(self.attention_residual.prepare(stream), mask=mask, real=real)
@@ -216,7 +216,7 @@ class DecoderBlock(Block):
         return DecoderBlockState(None, self.source.remember(source, mask=mask))
 
     def forward(
-        self, stream: Stream, state: DecoderBlockState | Tensor, *, mask: Mask | str = FULL, real: Mask = FULL
+        self, stream: Stream, state: DecoderBlockState | Tensor, *, mask: Mask | str | None = FULL, real: Mask = FULL
     ) -> DecoderBlockOutput:
         """Return the stream after the block, the new state and the weights of both attentions.
 

@@ -2,8 +2,9 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 
@@ -164,6 +165,54 @@ class Llama3Scaling(FrequencyScaling):
         omega = frequencies(dim, base=base)
         turns = self.trained * omega / (2 * math.pi)
         return torch.lerp(omega / self.factor, omega, ((turns - self.slow) / (self.fast - self.slow)).clamp(0, 1))
+
+
+# What transformers calls a kind of scaling and its numbers.
+KINDS: dict[str, tuple[Callable[..., FrequencyScaling], dict[str, str]]] = {
+    "linear": (LinearScaling, {"factor": "factor"}),
+    "dynamic": (DynamicNtkScaling, {"factor": "factor", "trained": "original_max_position_embeddings"}),
+    "yarn": (
+        YarnScaling,
+        {
+            "factor": "factor",
+            "trained": "original_max_position_embeddings",
+            "fast": "beta_fast",
+            "slow": "beta_slow",
+        },
+    ),
+    "llama3": (
+        Llama3Scaling,
+        {
+            "factor": "factor",
+            "trained": "original_max_position_embeddings",
+            "slow": "low_freq_factor",
+            "fast": "high_freq_factor",
+        },
+    ),
+}
+OPTIONAL = ("beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor")
+IGNORED = ("rope_type", "type", "rope_theta")
+
+
+def read_scaling(settings: Mapping[str, Any]) -> float | FrequencyScaling:
+    """Return the scaling that a model of transformers names in `rope_scaling` or `rope_parameters`.
+
+    >>> read_scaling({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096})
+    YarnScaling(factor=4.0, trained=4096, fast=32.0, slow=1.0)
+    """
+    kind = settings.get("rope_type", settings.get("type", "default"))
+    if kind == "default":
+        return 1.0
+    if kind not in KINDS:
+        raise wrong("scaling", f"rope_type {kind!r}", f"one of default, {', '.join(KINDS)}", "write a FrequencyScaling")
+    build, names = KINDS[kind]
+    lacking = [name for name in names.values() if name not in (*settings, *OPTIONAL)]
+    unknown = [name for name in settings if name not in (*names.values(), *IGNORED)]
+    if lacking or unknown:
+        got = f"{kind} without {lacking[0]}" if lacking else f"{unknown[0]} of {kind}"
+        fix = f"add it, or write {build.__name__}(…)" if lacking else f"write {build.__name__}(…) without it"
+        raise wrong("scaling", got, f"{', '.join(names.values())}", fix)
+    return build(**{own: settings[name] for own, name in names.items() if name in settings})
 
 
 def _compute_exponent(dim: int) -> float:

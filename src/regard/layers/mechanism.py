@@ -75,7 +75,7 @@ class Mechanism(nn.Module):
         return names if plain else [f"{n} at temperature {temperature}" if n == "Softmax" else n for n in names]
 
     def attend(
-        self, query: Queries, key: WideKeys, value: Values, *, mask: Mask | str = FULL, dropout: float = 0.0
+        self, query: Queries, key: WideKeys, value: Values, *, mask: Mask | str | None = FULL, dropout: float = 0.0
     ) -> AttentionResult:
         """Attend to these keys and values under this mask."""
         return attend(
@@ -104,6 +104,8 @@ def choose_part(family: str, part: Any, kind: type, sizes: Sizes | None) -> Any:
     return part
 
 
-def choose_mask(mask: Mask | str) -> Mask:
-    """Return the mask itself, or that of this name in the catalog."""
+def choose_mask(mask: Mask | str | None) -> Mask:
+    """Return the mask itself, or that of this name in the catalog; none hides nothing."""
+    if mask is None:
+        return FULL
     return build_named("mask", mask, Sizes(1, 1, 1), trained=False) if isinstance(mask, str) else mask

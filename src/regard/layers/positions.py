@@ -1,13 +1,14 @@
 """Position encodings: sinusoidal, learned, rotary."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import torch
 from torch import nn
 
 from regard.algebra.shapes import Float, Tensor, check_lead, describe
 from regard.errors import wrong, wrong_kind
-from regard.layers.frequencies import FrequencyScaling, LinearScaling, frequencies
+from regard.layers.frequencies import FrequencyScaling, LinearScaling, frequencies, read_scaling
 
 Start = int | Tensor  # the position of the first vector: one for all sequences, or one for each
 
@@ -116,7 +117,8 @@ class Rotary(nn.Module):
     coordinates are rotated, if that is given (GPT-J, GPT-NeoX).
 
     `scaling` is for texts longer than those of the training: a number divides positions (Chen et al. 2023); see also
-    `NtkScaling`, `DynamicNtkScaling`, `YarnScaling` and `Llama3Scaling`.
+    `NtkScaling`, `DynamicNtkScaling`, `YarnScaling` and `Llama3Scaling`, or give the `rope_scaling` of a model of
+    transformers.
 
     Lowers to: rotate in the layer, then the dot product.
 
@@ -131,13 +133,14 @@ class Rotary(nn.Module):
         base: float = 10000.0,
         layout: Literal["neighbors", "halves"] = "neighbors",
         rotated: int | None = None,
-        scaling: float | FrequencyScaling = 1.0,
+        scaling: float | FrequencyScaling | Mapping[str, Any] = 1.0,
     ) -> None:
         super().__init__()
         self.rotated = dim if rotated is None else rotated
         frequencies(self.rotated, base=base)
         if self.rotated > dim:
             raise wrong("rotated", rotated, f"at most dim={dim}", "leave it out to rotate all coordinates")
+        scaling = read_scaling(scaling) if isinstance(scaling, Mapping) else scaling
         self.scaling = LinearScaling(scaling) if isinstance(scaling, int | float) else scaling
         if not isinstance(self.scaling, FrequencyScaling):
             fix = "use 4.0 for texts four times as long, or YarnScaling(4.0, trained=…)"

@@ -1,5 +1,6 @@
 """Models: encoders and decoders behind one interface, searches over that interface, and configurations."""
 
+from regard.algebra.foreign_names import missing_name_error as _missing_name_error
 from regard.models.builder import build_model, count_parameters
 from regard.models.config import PRESETS, ModelConfig
 from regard.models.interface import (
@@ -23,6 +24,13 @@ from regard.models.search import (
     sample,
 )
 from regard.models.selection import select
+
+
+def __getattr__(name: str) -> object:
+    if name.startswith("_"):
+        raise AttributeError(f"module 'regard.models' has no attribute {name!r}")
+    raise _missing_name_error("regard.models", name, __all__)
+
 
 __all__ = [
     "PRESETS",

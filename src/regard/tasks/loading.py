@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.datasets.text import check_text
-from regard.errors import wrong
+from regard.errors import format_message, wrong
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, Prediction, Predictor
 from regard.tasks.registry import import_task, read_config
 from regard.training import train as take_steps
@@ -39,6 +39,14 @@ class TrainedModel:
             if not is_file(word):
                 check_text(word, "item")
         return self.predictor.predict(words)
+
+    __call__ = predict
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "config" not in vars(self):
+            raise AttributeError(name)
+        fix = "write model.predict(…), which every task has"
+        raise AttributeError(format_message(f"model.{name}", f"a run of {self.task}", "predict or evaluate", fix))
 
     def evaluate(self, *data: str | Path, split: HeldOutSplit = "test") -> Mapping[str, EvaluationReport]:
         """Return a report for each set: of the run's own held-out data, or of other data of the same kind."""

@@ -129,7 +129,7 @@ def test_lengths_and_documents_of_any_integer_dtype(dtype: torch.dtype) -> None:
 )
 def test_what_does_not_count_is_refused(bad: Any) -> None:
     for make in (Lengths, Prefix, Documents):
-        with pytest.raises(KindError, match=re.escape("expected an integer tensor; fix: write torch.tensor([...])")):
+        with pytest.raises(KindError, match=re.escape("expected an integer tensor; fix: write")):
             make(bad)
 
 

@@ -146,11 +146,11 @@ SENTENCES = {
 KINDS = {
     "float lengths": (
         lambda: Lengths(torch.tensor([1.5])),
-        "lengths: got a float32 tensor of shape (1,), expected an integer tensor; fix: write torch.tensor([...])",
+        "lengths: got a float32 tensor of shape (1,), expected an integer tensor; fix: write lengths.long()",
     ),
     "bool lengths": (
         lambda: Lengths(torch.tensor([True])),
-        "lengths: got a bool tensor of shape (1,), expected an integer tensor; fix: write torch.tensor([...])",
+        "lengths: got a bool tensor of shape (1,), expected an integer tensor; fix: write mask.sum(-1), which counts",
     ),
     "list of centers": (
         lambda: CenteredWindow([3.0, 5.0], 1),  # type: ignore[arg-type]

@@ -173,7 +173,10 @@ def as_mask(mask: object) -> Mask:
         elif mask.dtype != torch.bool:
             fix = "write Lengths(tensor) if it counts keys, Mask.keep(tensor.bool()) if 1 means may attend"
         raise wrong_kind("mask", describe(mask), "a Mask, whose polarity is in its type", fix)
-    raise wrong_kind("mask", describe(mask), "a Mask", "write Full(), Causal(), Lengths(tensor) or Mask.keep(tensor)")
+    fix = "write Full(), Causal(), Lengths(tensor) or Mask.keep(tensor)"
+    if isinstance(mask, list | tuple):
+        fix = "write Lengths([…]) if it counts keys, Mask.keep(torch.tensor([…])) if True means may attend"
+    raise wrong_kind("mask", describe(mask), "a Mask", fix)
 
 
 @list_as("table", lambda s: Table(make_checkerboard(s)), write="Mask.keep(table)", aliases="bool attn-mask 表")

@@ -192,5 +192,8 @@ def as_integers(name: str, names: Tensor | Sequence[Any]) -> Tensor:
     if isinstance(names, list | tuple | np.ndarray):
         names = torch.as_tensor(names)
     if not isinstance(names, Tensor) or names.dtype == torch.bool or names.is_floating_point() or names.is_complex():
-        raise wrong_kind(name, describe(names), "an integer tensor", "write torch.tensor([...])")
+        fix = "write torch.tensor([...])"
+        if isinstance(names, Tensor):
+            fix = "write mask.sum(-1), which counts" if names.dtype == torch.bool else "write lengths.long()"
+        raise wrong_kind(name, describe(names), "an integer tensor", fix)
     return names if names.dtype == torch.int64 else names.long()

@@ -35,6 +35,9 @@ class Normalizer(Term):
         """Raise if this normalizer does not fit a table of that size."""
 
 
+ANY_PAIRS = Pairs(0, 0)  # for normalizers that do not ask where a row or column is: `Sparsemax()(scores)`
+
+
 class RowNormalizer(Normalizer):
     """A normalizer whose rows do not depend on each other, on the head, or on columns that the mask hides."""
 

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from regard.algebra.entries import list_as, list_learned
-from regard.algebra.normalizers.base import RowNormalizer
+from regard.algebra.normalizers.base import ANY_PAIRS, RowNormalizer
 from regard.algebra.pairs import Pairs
 from regard.algebra.shapes import Allowed, Distribution, Scores, Tensor, widen
 from regard.algebra.terms import broadcast_per_head, learn_setting
@@ -41,7 +41,7 @@ class Softmax(RowNormalizer):
         """Return one whose temperature is trained, for each head if heads are given."""
         return cls(learn_setting(temperature, heads))
 
-    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None = None, pairs: Pairs = ANY_PAIRS) -> Distribution:
         if not isinstance(self.temperature, Tensor) and self.temperature == 1.0:
             return simplex.softmax(scores, allowed)
         return simplex.softmax(widen(scores) / broadcast_per_head(self.temperature), allowed).to(scores.dtype)
@@ -60,7 +60,7 @@ class SoftmaxPlusOne(RowNormalizer):
 
     form = "softmax-plus-one"
 
-    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None = None, pairs: Pairs = ANY_PAIRS) -> Distribution:
         return simplex.softmax_plus_one(scores, allowed)
 
 
@@ -77,7 +77,7 @@ class Sparsemax(RowNormalizer):
 
     shift_invariant = True
 
-    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None = None, pairs: Pairs = ANY_PAIRS) -> Distribution:
         return simplex.sparsemax(scores, allowed)
 
 
@@ -94,7 +94,7 @@ class Entmax15(RowNormalizer):
 
     shift_invariant = True
 
-    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None = None, pairs: Pairs = ANY_PAIRS) -> Distribution:
         return simplex.entmax15(scores, allowed)
 
 
@@ -123,7 +123,7 @@ class Entmax(RowNormalizer):
         """Return one whose α is trained, for each head if heads are given."""
         return cls(learn_setting(alpha, heads))
 
-    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None = None, pairs: Pairs = ANY_PAIRS) -> Distribution:
         _check_alpha(self.alpha)  # again, because training may have moved it out of the range
         alpha = broadcast_per_head(self.alpha)
         if _is_flat(alpha):
@@ -186,7 +186,7 @@ class Sigmoid(RowNormalizer):
         super().__init__()
         self.hold_setting("shift", shift)
 
-    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None = None, pairs: Pairs = ANY_PAIRS) -> Distribution:
         return simplex.sigmoid(widen(scores) + broadcast_per_head(self.shift), allowed).to(scores.dtype)
 
 
@@ -203,5 +203,5 @@ class RowTotal(RowNormalizer):
 
     form = "row-total"
 
-    def forward(self, scores: Scores, allowed: Allowed | None, pairs: Pairs) -> Distribution:
+    def forward(self, scores: Scores, allowed: Allowed | None = None, pairs: Pairs = ANY_PAIRS) -> Distribution:
         return simplex.row_total(scores, allowed)
