@@ -27,7 +27,7 @@ COUNTERPARTS = {
     "TransformerDecoderBlock": "regard.layers.DecoderBlock(64, heads=8)",
     "PositionWiseFFN": "regard.layers.FeedForward(64, 256)",
     "AddNorm": "regard.layers.PostNorm(64), norm behind the sum, or PreNorm; residual=PostNorm of a block",
-    "AttentionWrapper": "regard.attend(query, key, value) in a loop, or regard train translation --preset luong-feeding",
+    "AttentionWrapper": "regard.attend(query, key, value) in a loop, or train translation --preset luong-feeding",
     "GlobalAttention": "regard.Bilinear(64), a score for regard.attend, or regard train translation --preset luong",
     "GroupedQueryAttention": "regard.layers.Attention(64, heads=8, groups=2)",
     "GroupQueryAttention": "regard.layers.Attention(64, heads=8, groups=2)",
