@@ -19,7 +19,7 @@ from regard.inspect.draw.colors import build_palette
 from regard.inspect.draw.report import render_report
 from regard.inspect.measure import rollout
 from regard.inspect.observe import observe
-from regard.inspect.recording import Recording
+from regard.inspect.recording import DenseMap, Origin, Recording
 from regard.layers import Attention
 
 SOURCE = ["the", "<script>window.hacked = 1</script>", "年", "שלום", "</s>"]
@@ -350,6 +350,30 @@ def test_a_cell_says_what_made_it_as_python_does(open_report: Callable[..., Page
     made.get_by_role("button", name="Close").press("Enter")
     expect(made).to_be_hidden()
     expect(page.locator("canvas.regard-heatmap-canvas")).to_be_focused()
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_keys_that_change_from_step_to_step_are_those_of_the_step(opened: Callable[..., Page], hard: bool) -> None:
+    torch.manual_seed(0)
+    steps, keys, dim = 3, 4, 9
+    query, key, factor = torch.randn(H, steps, dim), torch.randn(H, steps * keys, dim), torch.randn(H * steps, dim)
+    by_step = key.unflatten(1, (steps, keys))
+    scores = (factor.unflatten(0, (H, steps))[:, :, None] * torch.tanh(query[:, :, None] + by_step)).sum(-1)
+    weights = (scores == scores.amax(-1, keepdim=True)).float() if hard else scores.softmax(-1)
+    named = {"score": "Additive", "normalizer": "argmax" if hard else "softmax"}
+    origin = Origin(query, key, "tanh", factor, stepwise=True, **named)  # type: ignore[arg-type]
+    recording = Recording({"steps": DenseMap(weights, origin)})
+    recording.label("abc", "wxyz")
+    page = opened([Chapter("", recording)])
+    page.get_by_role("combobox", name="Head", exact=True).select_option(label="1")
+    page.locator("canvas.regard-heatmap-canvas").focus()
+    for pressed in (*["ArrowDown"] * 3, *["ArrowRight"] * 2, "Enter"):
+        page.keyboard.press(pressed)
+    made = page.locator(".regard-made")
+    expect(made.get_by_role("heading", name="What made this number: “c” → “y”")).to_be_visible()
+    formulas = made.locator(".regard-formula dd").all_inner_texts()
+    assert float(formulas[0].rpartition("= ")[2].replace("−", "-")) == pytest.approx(float(scores[1, 2, 2]), rel=5e-3)
+    assert float(formulas[1].rpartition("= ")[2]) == pytest.approx(float(weights[1, 2, 2]), rel=5e-3)
 
 
 def test_a_cell_without_vectors_says_its_rank_and_why_no_more(sentence: Page) -> None:

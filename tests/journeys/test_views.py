@@ -149,7 +149,7 @@ def test_regions_and_words_find_each_other(visit: PageVisit, page: Any) -> None:
     draw = "(canvas) => canvas.toDataURL()"
     before, picture = (one.evaluate(draw) for one in (heat, page.locator(".regard-original")))
     heat.hover(position={"x": 10, "y": 10})
-    expect(page.locator(".regard-heat [role=status]")).to_contain_text("region 1:")
+    expect(page.locator(".regard-heat [role=status]")).to_contain_text("region 0,0:")
     heat.click(position={"x": 10, "y": 10})
     expect(page.locator(".regard-frame small").first).to_have_text(re.compile(r"^\d\.\d\d$"))
     page.fill("[aria-label=Heat]", "0")

@@ -140,5 +140,5 @@ def draw_all_heads(recording: "Recording", site: str, options: FigureOptions, na
 
 
 def number_positions(size: int) -> tuple[str, ...]:
-    """Return names for positions that have none."""
-    return tuple(map(str, range(1, size + 1)))
+    """Return names for positions that have none: their numbers, from 0."""
+    return tuple(map(str, range(size)))

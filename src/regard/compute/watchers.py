@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, runtime_checkable
 
+from regard.algebra.parts import AttentionCall
 from regard.algebra.shapes import Tensor
 from regard.compute.weights import Weights
 
@@ -13,17 +14,17 @@ from regard.compute.weights import Weights
 class Watcher(Protocol):
     """An object that receives weights."""
 
-    def on_attention(self, weights: Weights | Tensor) -> None:
-        """Receive the weights of attention that was just computed."""
+    def on_attention(self, weights: Weights | Tensor, call: AttentionCall | None = None) -> None:
+        """Receive the weights of attention that was just computed, and what they were computed from if known."""
 
 
 WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("regard_watchers", default=())
 
 
-def notify_watchers(weights: Weights | Tensor) -> None:
-    """Pass the weights to every watcher."""
+def notify_watchers(weights: Weights | Tensor, call: AttentionCall | None = None) -> None:
+    """Pass the weights to every watcher; a handle knows its `call` itself."""
     for watcher in WATCHERS.get():
-        watcher.on_attention(weights)
+        watcher.on_attention(weights, call)
 
 
 @contextmanager

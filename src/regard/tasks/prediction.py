@@ -12,6 +12,7 @@ from regard.errors import InputError, wrong
 from regard.inspect.draw.chapters import Chapter, Regions, Spectrogram
 from regard.inspect.draw.words import Language
 from regard.inspect.recording import Recording
+from regard.inspect.recording.explanation import CellExplanation
 from regard.notebook import build_bundle, render_html
 from regard.training import Training, read_safetensors, restore_weights
 from regard.training.run_folder import format_resume_command
@@ -108,6 +109,18 @@ class Prediction(NamedTuple):
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Mapping[str, object]:
         return build_bundle(self)
+
+    def explain(self, query: int, key: int, *, head: int = 0, site: str | None = None) -> CellExplanation:
+        """Return what made one weight: the terms of its score, what was added, how the row was normalized.
+
+        Of the first attention of `recording`, or of the `site` that is named.
+        """
+        recording = self.recording
+        if not recording:
+            raise wrong("explain", "a prediction whose attention was not kept", "one that has it", "see `weights`")
+        if site is not None and site not in recording:
+            raise wrong("site", repr(site), f"one of {', '.join(recording)}", "name one of those")
+        return recording[next(iter(recording)) if site is None else site].explain(head, query, key)
 
     def build_chapter(self) -> Chapter | None:
         """Return what a page shows of it, or none if there are no weights to show."""

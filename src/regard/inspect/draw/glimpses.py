@@ -37,7 +37,7 @@ def draw_glimpses(
         panel = sheet.add_panel(0.0, -step * down, side, side)
         show_image(panel, image)
         sheet.write(
-            localize("glimpse {}", language).format(step + 1), -0.05, -step * down - side / 2, ha="right", va="center"
+            localize("glimpse {}", language).format(step), -0.05, -step * down - side / 2, ha="right", va="center"
         )
         for head in range(heads):
             panel = sheet.add_panel((head + 1) * across, -step * down, side, side)

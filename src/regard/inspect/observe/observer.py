@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import nn
 
+from regard.algebra.parts import AttentionCall
 from regard.algebra.shapes import Tensor
 from regard.compute.weights import Weights
 from regard.inspect.observe.calls import ObservedCall, SoftmaxCall
@@ -61,14 +62,14 @@ class Observer:
         called = [Site(self.sites.names[id(module)], module) for module in modules]
         return [site for site in called if fnmatchcase(site.name, self.options.sites)]
 
-    def on_attention(self, weights: Weights | Tensor) -> None:
-        """Record attention that `attend` has just computed."""
+    def on_attention(self, weights: Weights | Tensor, call: AttentionCall | None = None) -> None:
+        """Record attention that was just computed."""
         site = self.find_site()
         if site is None:
             return
         with torch.no_grad():
             if isinstance(weights, Tensor):
-                self.add(site.name, build_tensor_call(weights, self.item))
+                self.add(site.name, build_tensor_call(weights, self.item, call))
             else:
                 self.add(
                     site.name, build_handle_call(weights, count_head_axes(site.module, weights.shape[:-2]), self.item)

@@ -2,7 +2,7 @@
 
 import torch
 
-from regard.algebra.aggregates import Soft
+from regard.algebra.aggregates import Argmax, Soft
 from regard.algebra.masks import Causal, Full
 from regard.algebra.normalizers import Entmax, Entmax15, RowTotal, Sigmoid, Softmax, SoftmaxPlusOne, Sparsemax
 from regard.algebra.pairs import Pairs
@@ -22,7 +22,7 @@ def build_handle_origin(call: AttentionCall, select: ItemSelector, heads: int) -
     """Return what one call of `attend` was computed from; None if its score is not a sum over dimensions."""
     parts = call.parts
     terms = split_score(parts.score, call.query, call.key)
-    if terms is None or type(parts.aggregate) is not Soft:
+    if terms is None or type(parts.aggregate) not in (Soft, Argmax):
         return None
     form, query, key, factor = terms
     plain = type(parts.mask) in (Full, Causal) and parts.bias is None
@@ -33,6 +33,8 @@ def build_handle_origin(call: AttentionCall, select: ItemSelector, heads: int) -
         return upcast_half(select(tensor.detach())).cpu().clone()
 
     normalizer, setting = name_normalizer(parts.normalizer)
+    if type(parts.aggregate) is Argmax:
+        normalizer = "argmax"  # whatever the normalizer, the largest score has all of the weight
     settings = spread_setting(setting, heads)
     factors = None if factor is None else spread_factor(factor, heads, query.shape[-1])
     return Origin(

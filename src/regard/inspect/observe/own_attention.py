@@ -11,6 +11,7 @@ from regard.algebra.aggregates import Soft
 from regard.algebra.masks import Causal, Full
 from regard.algebra.normalizers import Softmax
 from regard.algebra.pairs import Pairs
+from regard.algebra.parts import AttentionCall
 from regard.algebra.scores import DotForm
 from regard.algebra.shapes import Tensor
 from regard.compute.lowering.conditions import needs_dense_bias
@@ -32,12 +33,14 @@ def count_head_axes(site: nn.Module, lead: tuple[int, ...]) -> int:
     return 1 if len(lead) > 1 else 0
 
 
-def build_tensor_call(weights: Tensor, item: int) -> RowwiseCall:
-    """Return the call of weights (…, heads, queries, keys) that are computed already."""
+def build_tensor_call(weights: Tensor, item: int, call: AttentionCall | None = None) -> RowwiseCall:
+    """Return the call of weights (…, heads, queries, keys) that are computed already, from `call` if that is known."""
     table = upcast_half(select_item(weights, weights.shape[:-3], item))
     heads, queries, keys = table.shape
+    select = partial(_select_item, lead=tuple(weights.shape[:-2]), batch=tuple(weights.shape[:-3]), item=item)
+    find_origin = None if call is None else partial(build_handle_origin, call, select, heads)
     size = table.element_size()
-    return RowwiseCall((heads, queries, keys), lambda start, stop: table[:, start:stop], element_size=size)
+    return RowwiseCall((heads, queries, keys), lambda start, stop: table[:, start:stop], None, size, find_origin)
 
 
 def build_handle_call(weights: Weights, heads: int, item: int) -> ObservedCall:

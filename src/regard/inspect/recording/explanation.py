@@ -18,7 +18,8 @@ class ScoreFacts:
 
     `terms` has a number for each dimension, which add up to `score`. `total` is what the normalizer subtracts or
     divides by: the log of the sum of exponentials (softmax), the threshold τ (sparsemax, entmax), the sum of the scores
-    (row-total); None if it has none. `norm` is the length of the value, and `norm_share` the share of weight × length.
+    (row-total), the largest of them (argmax); None if it has none. `norm` is the length of the value, and `norm_share`
+    the share of weight × length.
     """
 
     origin: Origin
@@ -50,9 +51,9 @@ class ScoreFacts:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as the page reads it."""
-        origin, group = self.origin, self.head * self.origin.key.shape[0] // self.origin.shape[0]
-        factor = None if origin.factor is None else origin.factor[self.head * len(origin.factor) // origin.shape[0]]
-        vectors = {"query": origin.query[self.head, self.query], "key": origin.key[group, self.key], "factor": factor}
+        origin, key = self.origin, self.origin.get_keys(self.head, self.query)[self.key]
+        factor = origin.get_factor(self.head, self.query)
+        vectors = {"query": origin.query[self.head, self.query], "key": key, "factor": factor}
         texts = {"form": origin.form, "scoreName": origin.score, "normalizer": origin.normalizer}
         return {
             **{name: None if part is None else part[:DIMENSIONS].tolist() for name, part in vectors.items()},
@@ -145,8 +146,8 @@ def find_total(normalizer: str, scores: Tensor, weights: Tensor, setting: float 
         return float((scores / (setting or 1.0)).logsumexp(0))
     if normalizer == "softmax-plus-one":
         return float(torch.cat([scores, scores.new_zeros(1)]).logsumexp(0))
-    if normalizer == "row-total":
-        return float(scores[seen].sum())
+    if normalizer in ("row-total", "argmax"):
+        return float(scores[seen].sum() if normalizer == "row-total" else scores.max())
     if normalizer == "entmax" and setting is not None:
         best = int(weights.argmax())
         if setting == 1.0:
@@ -167,6 +168,8 @@ def apply_normalizer(normalizer: str, score: float, total: float | None, setting
         return math.exp(score - total)
     if normalizer == "row-total":
         return score / total if total else 0.0
+    if normalizer == "argmax":
+        return float(score >= total - 1e-6 * abs(total))
     if normalizer == "entmax" and setting is not None:
         return float(max(0.0, (setting - 1) * score - total) ** (1 / (setting - 1)))
     return None

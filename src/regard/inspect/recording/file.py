@@ -194,7 +194,11 @@ def _build_origin(origin: Mapping[str, Any], tensors: _SiteTensors) -> Origin:
     reach = origin.get("reach")
     parts = {name: tensors.get_floats(name) for name in OPTIONAL if name in tensors}
     query, key = (tensors.get_floats(name) for name in ("query", "key"))
-    return Origin(query, key, reach=None if reach is None else _expect_integer("reach", reach), **texts, **parts)  # type: ignore[arg-type]
+    numbers: dict[str, Any] = {
+        "reach": None if reach is None else _expect_integer("reach", reach),
+        "stepwise": _expect_type("stepwise", origin.get("stepwise", False), bool, "true or false"),
+    }
+    return Origin(query, key, **numbers, **texts, **parts)  # type: ignore[arg-type]
 
 
 def _build_sketch(site: Mapping[str, Any], tensors: _SiteTensors) -> Sketch:

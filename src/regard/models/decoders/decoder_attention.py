@@ -13,6 +13,7 @@ from torch import nn
 from regard.algebra.definition import score_pairs
 from regard.algebra.normalizers import ChunkwiseMonotonic, SequentialNormalizer
 from regard.algebra.pairs import Pairs
+from regard.algebra.parts import AttentionCall
 from regard.algebra.shapes import Float, Tensor
 from regard.compute.watchers import notify_watchers
 from regard.errors import wrong, wrong_kind
@@ -229,7 +230,7 @@ class MonotonicAttention(ContentAttention):
         allowed = parts.mask.table(1, memory.length, device=query.device)
         previous = None if state.history is None else state.history[:, None]
         weights, alignment = self._step_normalizer(scores, allowed, previous)
-        notify_watchers(weights)
+        notify_watchers(weights, AttentionCall(parts, projected, memory.key, memory.value))
         context = attention.projections.merge(drop_weights(attention, weights, pairs) @ memory.value)[:, 0]
         later = state._replace(steps=state.steps + 1, history=alignment[:, 0, 0])
         return AttentionStep(context, later, StoredAlignment(weights[:, 0, 0]))

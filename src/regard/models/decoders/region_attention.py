@@ -5,6 +5,7 @@ import torch
 from regard.algebra.aggregates import Aggregate, Argmax, Gumbel, Sample, Soft, StraightThroughGumbel
 from regard.algebra.definition import weigh
 from regard.algebra.pairs import Pairs
+from regard.algebra.parts import AttentionCall
 from regard.algebra.shapes import Float, Tensor
 from regard.compute.kernels import noise
 from regard.compute.watchers import notify_watchers
@@ -76,23 +77,20 @@ class RegionAttention(DecoderAttention):
     ) -> tuple[Float[Tensor, "batch query width"], Float[Tensor, "batch query source"], AttentionSample | None]:
         """Return contexts and weights, and what hard attention sampled them from."""
         pairs = Pairs(queries.shape[1], memory.length, device=queries.device)
-        soft = self.compute_soft_weights(queries, memory, pairs)
+        projected = self.attention.projections.project_queries(queries)
+        parts = build_parts(self.attention, projected, memory)
+        # Regions are few: their table is cheap, and losses need the weights before the aggregate.
+        soft = weigh(parts, parts.score.stream, projected, memory.key, pairs, seed=None).weights
         aggregate = self.aggregate if self.training or not self.is_hard else BEST
         weights, log_prob = aggregate(soft, pairs, noise.draw_seed(queries.device) if aggregate.random else None)
-        notify_watchers(weights)
+        notify_watchers(
+            weights, AttentionCall(parts._replace(aggregate=aggregate), projected, memory.key, memory.value)
+        )
         contexts = self.attention.projections.merge(drop_weights(self.attention, weights, pairs) @ memory.value)
         if self.gate is not None:
             contexts = contexts * torch.sigmoid(self.gate(queries))
         sample = AttentionSample(soft[:, 0], None if log_prob is None else log_prob[:, 0]) if self.is_hard else None
         return contexts, weights[:, 0], sample
-
-    def compute_soft_weights(
-        self, queries: Tensor, memory: Memory, pairs: Pairs
-    ) -> Float[Tensor, "batch 1 query source"]:
-        """Return the weights before the aggregate. Regions are few: their table is cheap, and losses need it."""
-        projected = self.attention.projections.project_queries(queries)
-        parts = build_parts(self.attention, projected, memory)
-        return weigh(parts, parts.score.stream, projected, memory.key, pairs, seed=None).weights
 
 
 # The aggregate of each training method.

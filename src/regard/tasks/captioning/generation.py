@@ -23,6 +23,7 @@ class Caption(NamedTuple):
     words: list[str]
     score: float
     weights: Float[Tensor, "word region"] | None
+    tokens: Sequence[int] = ()
 
 
 def generate_captions(
@@ -55,7 +56,7 @@ def decode_caption(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Caption:
     """Return a hypothesis in words, without the weights of the end token."""
     weights = None if hypothesis.weights is None else hypothesis.weights[:-1]
     words = vocabulary.get_tokens(hypothesis.tokens)
-    return Caption(vocabulary.decode(hypothesis.tokens), words, hypothesis.score, weights)
+    return Caption(vocabulary.decode(hypothesis.tokens), words, hypothesis.score, weights, hypothesis.tokens)
 
 
 def split_into_batches(count: int) -> Sequence[range]:

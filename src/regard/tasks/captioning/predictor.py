@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from regard.algebra.shapes import Tensor
 from regard.errors import wrong
 from regard.inspect.draw.words import Language
+from regard.inspect.recording import Recording
 from regard.models import BeamOptions, EncoderDecoder
 from regard.tasks.captioning.config import CaptioningConfig
 from regard.tasks.captioning.datasets import CaptionedImages, CaptioningDataset, PhotoDataset, open_dataset
-from regard.tasks.captioning.generation import Caption, build_search_options, generate_captions
+from regard.tasks.captioning.generation import Caption, build_search_options, encode_images, generate_captions
 from regard.tasks.captioning.metrics import compute_metrics, compute_sums
 from regard.tasks.captioning.task import caption_images
 from regard.tasks.data import Vocabulary
@@ -19,8 +20,9 @@ from regard.tasks.data.held_out import is_same_source
 from regard.tasks.data.words import join_words
 from regard.tasks.images import open_photo
 from regard.tasks.images.photos import import_pillow
-from regard.tasks.images.regions import build_region_prediction
+from regard.tasks.images.regions import build_region_prediction, name_regions
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, Prediction, no_attention_error
+from regard.tasks.recorded_attention import record_source_attention
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -78,7 +80,18 @@ class CaptioningPredictor:
         values = {"image": name, "text": text, "words": caption.words, "score": caption.score}
         if caption.weights is None:
             return Prediction(text, values, raise_no_attention)
-        return build_region_prediction(text, values, photo, caption.weights, caption.words)
+        found = build_region_prediction(text, values, photo, caption.weights, caption.words)
+        return found._replace(recording=self.record_attention(source, caption))
+
+    def record_attention(self, source: Tensor, caption: Caption) -> Recording | None:
+        """Return the attention of each word over the regions, and what made it."""
+        if not caption.words or caption.weights is None:
+            return None
+        device = next(self.model.parameters()).device
+        labels = caption.words, name_regions(caption.weights.shape[1])
+        return record_source_attention(
+            self.model, lambda: encode_images(self.model, source.to(device)), caption.tokens[:-1], labels
+        )
 
     def generate_caption(self, source: Tensor) -> Caption:
         """Return the caption of one image."""

@@ -85,7 +85,7 @@ def build_map(seen: DigitsOutput) -> LabeledWeights | None:
         return None
     rows = seen.weights[0].flatten(2).flatten(0, 1)
     heads = seen.weights.shape[2]
-    names = [f"glimpse {row // heads + 1} head {row % heads}" for row in range(len(rows))]
+    names = [f"glimpse {row // heads} head {row % heads}" for row in range(len(rows))]
     side = seen.weights.shape[-1]
     return LabeledWeights(
         rows.tolist(),

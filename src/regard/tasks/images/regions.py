@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def name_regions(regions: int) -> list[str]:
-    """Return row and column of each region of a square grid, from 1.
+    """Return row and column of each region of a square grid, from 0.
 
     >>> name_regions(4)
-    ['1,1', '1,2', '2,1', '2,2']
+    ['0,0', '0,1', '1,0', '1,1']
     """
     side = round(regions**0.5)
-    return [f"{row},{column}" for row in range(1, side + 1) for column in range(1, side + 1)]
+    return [f"{row},{column}" for row in range(side) for column in range(side)]
 
 
 def build_region_prediction(

@@ -8,7 +8,9 @@ import torch
 
 from regard.errors import wrong
 from regard.inspect.draw.words import Language, localize
+from regard.inspect.observe import observe
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction
+from regard.tasks.recorded_attention import join_rows, label_map, select_keys
 from regard.tasks.tensor_task import TensorPredictor
 
 UNIT = "accuracy: percent of the answers; pointed: percent of the needed facts that had the largest weight in a hop"
@@ -31,24 +33,26 @@ class MemoryPredictor(TensorPredictor):
         else:
             one = self.task.sets.example
             facts, question, *_ = form.to_tensors([one])
-        with torch.no_grad():
-            device = next(self.model.parameters()).device
+        device = next(self.model.parameters()).device
+        with torch.no_grad(), observe(self.model, vectors=True) as seen:
             found = self.model(facts.to(device), question.to(device))
         answer = form.words[int(found.logits[0].argmax())]
         weights = found.weights[0, :, : len(one.facts)].flip(-1)  # the latest was first
-        rows = [f"hop {number + 1}" for number in range(len(weights))]
+        hops = [f"hop {number}" for number in range(len(weights))]
         shown = LabeledWeights(
-            weights.T.tolist(), rows, one.facts, "attention of each hop over the facts"
+            weights.T.tolist(), hops, one.facts, "attention of each hop over the facts"
         )  # a row for each fact, a column for each hop
+        hopped = select_keys(join_rows(list(seen.values())), range(len(one.facts))[::-1])
+        recording = label_map(hopped, hops, one.facts)
         right = f", is {one.answer}" if one.answer else ""
         text = "\n".join([*(f"{fact}." for fact in one.facts), f"{one.question}? {answer}{right}"])
         values = {"facts": one.facts, "question": one.question, "answer": answer, "weights": weights.tolist()}
-        return Prediction(text, values, partial(draw_hops, shown, f"{one.question}?", answer), shown)
+        return Prediction(text, values, partial(draw_hops, shown, f"{one.question}?", answer), shown, recording)
 
 
 def draw_hops(shown: LabeledWeights, question: str, answer: str, title: str = "", language: Language = "en") -> Any:
     """Draw which facts each hop attended to, below question and answer."""
-    hops = [localize("hop {}", language).format(number + 1) for number in range(len(shown.columns))]
+    hops = [localize("hop {}", language).format(number) for number in range(len(shown.columns))]
     asked = localize("question: {}", language).format(question)
     answered = localize("answer: {}", language).format(answer)
     lines = "\n".join(filter(None, (title, asked, answered)))

@@ -11,6 +11,7 @@ import torch
 from regard.datasets.text import clean, decode_text
 from regard.errors import wrong
 from regard.inspect.draw.words import Language, localize
+from regard.inspect.observe import observe
 from regard.inspect.recording import Recording
 from regard.tasks.data.dataset import select_held_out
 from regard.tasks.data.text_files import check_plain_file, locate_data, read_decompressed
@@ -78,7 +79,8 @@ class ReadingPredictor:
         """Answer one question."""
         self.check_question(question)
         page = encode_question(question, self.lexicon)
-        found = self.answer_examples([page], attention=True)[0]
+        with observe(self.model, sites="flow*", vectors=True) as seen:
+            found = self.answer_examples([page], attention=True)[0]
         values = {
             "question": question.text,
             "answer": found.text,
@@ -90,7 +92,7 @@ class ReadingPredictor:
             values,
             partial(draw_attention, page, found),
             build_map(page, found),
-            build_recording(page, found),
+            build_recording(page, seen),
         )
 
     def check_question(self, question: PassageQuestion) -> None:
@@ -120,12 +122,13 @@ def read_passage(path: Path) -> str:
     return decode_text(read_decompressed(path), path.name)
 
 
-def build_recording(example: ReadingExample, found: PredictedAnswer) -> Recording | None:
+def build_recording(example: ReadingExample, seen: Recording) -> Recording | None:
     """Return both directions: the question over the passage, and every word of the passage over the question."""
-    if found.weights is None or found.passage_weights is None:
+    if len(seen) != 2:
         return None
     words = [word.text for word in example.words]
-    recording = Recording.from_weights({QUESTION_SITE: found.passage_weights[None], PASSAGE_SITE: found.weights})
+    asked, answered = seen.values()  # in the order in which AttentionFlow computes them
+    recording = Recording({QUESTION_SITE: answered, PASSAGE_SITE: asked}, notes=seen.notes)
     recording.label([example.source.text], words, sites=QUESTION_SITE)
     recording.label(words, example.asked, sites=PASSAGE_SITE)
     return recording

@@ -11,11 +11,12 @@ import torch
 from regard.errors import wrong
 from regard.inspect.draw.chapters import Spectrogram
 from regard.inspect.draw.words import Language
-from regard.models import EncoderDecoder
+from regard.models import EncoderDecoder, EncoderOutput
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.dataset import select_held_out
 from regard.tasks.data.held_out import is_same_source
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, no_attention_error
+from regard.tasks.recorded_attention import record_source_attention
 from regard.tasks.speech.clips import Clip
 from regard.tasks.speech.config import SpeechConfig
 from regard.tasks.speech.encoded_clips import Frames, describe_skipped
@@ -78,12 +79,19 @@ class SpeechPredictor:
         found = self.transcribe_frames([frames], attention=True)[0]
         values = {"sound": name, "text": found.text, "tokens": found.tokens, "score": found.score, "notes": list(notes)}
         text = "\n".join([*(f"note: {note}" for note in notes), found.text])
-        shown, beside = self.build_map(found), None
+        shown, beside, recording = self.build_map(found), None, None
         if shown is not None:
             features = self.config.features
             sound = samples.numpy(), features.rate
             beside = Spectrogram(frames.T.numpy(), len(shown.columns), len(frames) * features.hop / 1000, sound)
-        return Prediction(text, values, partial(self.draw_attention, frames, found), shown, medium=beside)
+            labels = shown.rows, shown.columns
+            recording = record_source_attention(self.model, lambda: self.encode_frames(frames), found.numbers, labels)
+        return Prediction(text, values, partial(self.draw_attention, frames, found), shown, recording, beside)
+
+    def encode_frames(self, frames: Frames) -> EncoderOutput:
+        """Return the states of one sound."""
+        device = next(self.model.parameters()).device
+        return self.model.encode(frames[None].to(device), torch.tensor([len(frames)], device=device))
 
     def compute_frames(self, samples: torch.Tensor) -> Frames:
         """Return the spectrogram of a sound; raise if it is too long."""

@@ -25,6 +25,7 @@ class Transcript(NamedTuple):
     score: float
     tokens: list[str]
     weights: Tensor | None
+    numbers: Sequence[int] = ()  # the tokens without the end, as the decoder has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,5 +72,5 @@ def decode_transcript(hypothesis: Hypothesis, vocabulary: Vocabulary) -> Transcr
     """Return a hypothesis as a transcript."""
     tokens = hypothesis.tokens
     return Transcript(
-        vocabulary.decode(tokens), hypothesis.score, vocabulary.get_tokens([*tokens, END]), hypothesis.weights
+        vocabulary.decode(tokens), hypothesis.score, vocabulary.get_tokens([*tokens, END]), hypothesis.weights, tokens
     )

@@ -1,18 +1,16 @@
 """The attention of every layer and head of a translator for a given translation."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from regard.errors import InputError
-from regard.inspect.observe import observe
-from regard.inspect.recording import AttentionMap, DenseMap, Recording
-from regard.inspect.recording.origin import join_queries
+from regard.inspect.recording import AttentionMap, Recording
 from regard.models import EncoderOutput
 from regard.tasks.data import BEGIN, END
 from regard.tasks.prediction import no_attention_error
+from regard.tasks.recorded_attention import name_site, record_decoding, select_keys
 from regard.tasks.translation.translator import Translator
 
 
@@ -33,13 +31,11 @@ def record_translation(
     """
     model = translator.model
     device = next(model.parameters()).device
-    row = torch.tensor([list(source)], device=device)
-    with torch.inference_mode(), observe(model, limit=limit, vectors=True) as seen:
-        encoded = hide_positions(model.encode(row, torch.tensor([len(source)], device=device)), hidden)
-        model.decoder.teacher_force(torch.tensor([[BEGIN, *translation]], device=device), encoded)
+    row, lengths = torch.tensor([list(source)], device=device), torch.tensor([len(source)], device=device)
+    seen = record_decoding(model, lambda: hide_positions(model.encode(row, lengths), hidden), translation, limit=limit)
     if not seen:
         raise missing_attention_error()
-    return label_recording(merge_steps(seen), translator, source, translation, hidden)
+    return label_recording(seen, translator, source, translation, hidden)
 
 
 def missing_attention_error() -> InputError:
@@ -64,18 +60,12 @@ def restore_hidden_positions(weights: Tensor, size: int, hidden: Sequence[int]) 
     return weights.new_zeros(*weights.shape[:-1], size).index_copy(-1, places, weights)
 
 
-def restore_hidden_keys(one: AttentionMap, size: int, hidden: Sequence[int]) -> DenseMap:
+def restore_hidden_keys(one: AttentionMap, size: int, hidden: Sequence[int]) -> AttentionMap:
     """Return an attention over all keys: those that were hidden have no weight, and a score of −∞."""
-    weights = restore_hidden_positions(one.dense(), size, hidden)
-    origin = one.origin
-    if origin is None or origin.key.shape[1] == size:
-        return DenseMap(weights, origin)
-    seen = torch.tensor(list_visible_positions(size, hidden))
-    key = origin.key.new_zeros(origin.key.shape[0], size, origin.key.shape[2]).index_copy(1, seen, origin.key)
-    known = origin.bias if origin.bias is not None else origin.key.new_zeros(1, 1, len(seen))
-    bias = known.new_full((*known.shape[:2], size), float("-inf")).index_copy(2, seen, known.expand(-1, -1, len(seen)))
-    norm = None if origin.norm is None else restore_hidden_positions(origin.norm, size, hidden)
-    return DenseMap(weights, replace(origin, key=key, bias=bias, norm=norm))
+    if one.keys == size:
+        return one
+    seen = list_visible_positions(size, hidden)
+    return select_keys(one, [seen.index(place) if place in seen else -1 for place in range(size)])
 
 
 def list_visible_positions(size: int, hidden: Sequence[int]) -> list[int]:
@@ -103,33 +93,3 @@ def label_recording(
             whole = restore_hidden_keys(one, len(source), hidden) if hidden else one
             named.label(answers, read, sites=named.add(site, whole))
     return named
-
-
-def name_site(site: str, role: str | None) -> str:
-    """Return a name for people: the side, the layer if there are several, and whether a decoder attends to itself.
-
-    >>> name_site("encoder.blocks.0.attention", "self"), name_site("decoder.blocks.0.source", "cross")
-    ('encoder 0', 'decoder 0')
-    >>> name_site("decoder.blocks.1.attention", "self"), name_site("decoder.attention.scope.attention", "cross")
-    ('decoder 1, itself', 'decoder')
-    """
-    side, *path = site.split(".")
-    layer = next((f" {step}" for step in path if step.isdigit()), "")
-    return side + layer + (", itself" if side == "decoder" and role == "self" else "")
-
-
-def merge_steps(seen: Recording) -> Recording:
-    """Return one map for each site: a recurrent decoder records a row at each step."""
-    steps: dict[str, list[AttentionMap]] = {}
-    for name, one in seen.items():
-        steps.setdefault(name.partition("#")[0], []).append(one)
-    tables = {name: rows[0] if len(rows) == 1 else join_rows(rows) for name, rows in steps.items()}
-    return Recording(tables, notes=seen.notes)
-
-
-def join_rows(rows: Sequence[AttentionMap]) -> DenseMap:
-    """Return the rows of all steps as one map, with what they were computed from if every step has it."""
-    origins = [row.origin for row in rows]
-    known = [origin for origin in origins if origin is not None]
-    origin = join_queries(known) if len(known) == len(rows) else None
-    return DenseMap(torch.cat([row.dense() for row in rows], dim=1), origin)

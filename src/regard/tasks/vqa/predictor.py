@@ -11,14 +11,17 @@ import torch
 from regard.datasets.text import clean
 from regard.errors import wrong
 from regard.inspect.draw.words import Language, localize
+from regard.inspect.observe import observe
+from regard.inspect.recording import Recording
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.held_out import is_same_source
 from regard.tasks.data.vocabulary import SPECIAL
 from regard.tasks.data.words import join_words, normalize_words
 from regard.tasks.images import as_tensor, open_photo, resize_to_square
 from regard.tasks.images.photos import import_pillow
-from regard.tasks.images.regions import build_region_prediction, draw_regions
+from regard.tasks.images.regions import build_region_prediction, draw_regions, name_regions
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, Prediction
+from regard.tasks.recorded_attention import find_maps, join_rows, label_map
 from regard.tasks.vqa.config import VqaConfig
 from regard.tasks.vqa.model import Answerer, VqaBatch
 from regard.tasks.vqa.questions import VqaDataset, VqaSplit, has_no_splits, read_split
@@ -79,7 +82,7 @@ class VqaPredictor:
         none = torch.zeros(1, dtype=torch.long)
         batch = VqaBatch(pixels, *encode_questions([text], self.vocabulary), image_indices=none, answers=none)
         device = next(self.model.parameters()).device
-        with torch.inference_mode():
+        with torch.inference_mode(), observe(self.model, sites="looker.*", vectors=True) as seen:
             found = self.model(VqaBatch(*(tensor.to(device) for tensor in batch)))
         weights = found.weights[0].cpu()
         ranked = sorted(zip(found.scores[0].softmax(-1).tolist(), self.answers, strict=True), reverse=True)[:3]
@@ -89,17 +92,30 @@ class VqaPredictor:
             "answer": answer,
             "shares": {name: round(share, 6) for share, name in ranked},
         }
-        rows = [f"look {number}" for number in range(1, len(weights) + 1)]
+        rows = [f"look {number}" for number in range(len(weights))]
         found_there = build_region_prediction(answer, values, photo, weights, rows)
+        recording = self.build_recording(seen, rows, text.split(), name_regions(weights.shape[1]))
 
         def draw(title: str = "", language: Language = "en") -> Any:
             """Draw the image and each attention step over it, below question and answer."""
             asked = localize("question: {}", language).format(join_words(question))
             answered = localize("answer: {}", language).format(join_words(answer))
-            looks = [localize("look {}", language).format(number) for number in range(1, len(weights) + 1)]
+            looks = [localize("look {}", language).format(number) for number in range(len(weights))]
             return draw_regions(photo, weights, looks, "\n".join(filter(None, (title, asked, answered))), language)
 
-        return found_there._replace(draw=draw)
+        return found_there._replace(draw=draw, recording=recording)
+
+    def build_recording(
+        self, seen: Recording, looks: list[str], words: list[str], regions: list[str]
+    ) -> Recording | None:
+        """Return where each look went: of each word and head, if words look; None without attention."""
+        kind = self.config.model.kind
+        if kind == "transformer":
+            found = Recording(dict(zip(looks, find_maps(seen, "looker.look."), strict=True)))
+            found.label(words, regions)
+            return found
+        maps = find_maps(seen, "looker.hops." if kind == "stacked" else "looker.look")[: len(looks)]
+        return label_map(join_rows(maps), looks, regions) if maps else None
 
     def check_question(self, question: str) -> str:
         """Return the words of a question; raise if there are none, too many, or unknown ones."""

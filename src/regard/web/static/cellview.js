@@ -129,6 +129,7 @@ function fillNormalizer({ normalizer, score, bias, total, setting }) {
   if (normalizer === "softmax" && (setting ?? 1) !== 1) return ["exp((s + b) / τ − log Σ exp)", `exp((${sum}) / ${format(setting)} ${minus})`, normalizer];
   if (normalizer === "softmax" || (normalizer === "entmax" && setting === 1)) return ["exp(s + b − log Σ exp)", `exp(${sum} ${minus})`, normalizer];
   if (normalizer === "softmax-plus-one") return ["exp(s + b − log(1 + Σ exp))", `exp(${sum} ${minus})`, normalizer];
+  if (normalizer === "argmax") return ["[s + b = max(s + b)]", `[${sum} = ${inner}]`, normalizer];
   if (normalizer === "row-total") return ["s / Σ s", `${sum} / ${inner}`, normalizer];
   if (setting === 2) return ["[s + b − τ]₊", `[${sum} ${minus}]₊`, "sparsemax"];
   return ["[(α − 1)(s + b) − τ]₊ ^ (1 / (α − 1))", `[${format(setting - 1)} · (${sum}) ${minus}]₊ ^ ${format(1 / (setting - 1))}`, normalizer];

@@ -34,8 +34,8 @@ export async function explainPacked(source, { heads, rows, columns, origin }, re
   return { ...placed, facts: findFacts(source, createOrigin(origin, parts, { heads, rows, columns }), { head, row, column }) };
 }
 
-// Groups of heads share keys, and all heads may share a factor, a bias or a setting.
-function createOrigin({ shapes, reach, ...names }, { query, key, factor, bias, norm, setting }, { heads, rows, columns }) {
+// Groups of heads share keys, and all heads may share a factor, a bias or a setting; queries may have keys of their own.
+function createOrigin({ shapes, reach, stepwise, ...names }, { query, key, factor, bias, norm, setting }, { heads, rows, columns }) {
   const { dim } = shapes;
   const cut = (numbers, length, head, line, size) => {
     if (!numbers) return undefined;
@@ -52,15 +52,15 @@ function createOrigin({ shapes, reach, ...names }, { query, key, factor, bias, n
     ...names,
     biasAt,
     query: (head, row) => cut(query, rows * dim, head, row, dim),
-    key: (head, column) => cut(key, columns * dim, head, column, dim),
-    factor: (head) => cut(factor, dim, head, 0, dim),
+    key: (head, row, column) => cut(key, (stepwise ? rows : 1) * columns * dim, head, (stepwise ? row * columns : 0) + column, dim),
+    factor: (head, row) => factor && cut(factor, factor.length / dim > heads ? rows * dim : dim, head, factor.length / dim > heads ? row : 0, dim),
     norms: (head) => cut(norm, columns, head, 0, columns),
     setting: (head) => (setting ? setting[setting.length > 1 ? head : 0] : null),
   };
 }
 
 function findFacts(source, origin, { head, row, column }) {
-  const at = (key) => ({ form: origin.form, query: origin.query(head, row), key: origin.key(head, key), factor: origin.factor(head) });
+  const at = (key) => ({ form: origin.form, query: origin.query(head, row), key: origin.key(head, row, key), factor: origin.factor(head, row) });
   const scores = Array.from({ length: source.columns }, (_, key) => sum(computeTerms(at(key))));
   const sums = scores.map((score, key) => score + origin.biasAt(head, row, key));
   const weights = Array.from({ length: source.columns }, (_, key) => source.weight(row, key));
@@ -80,6 +80,7 @@ function findTotal(normalizer, sums, weights, setting) {
   if (normalizer === "softmax") return addLogs(seen.map((one) => one / (setting ?? 1)));
   if (normalizer === "softmax-plus-one") return addLogs([...seen, 0]);
   if (normalizer === "row-total") return sum(seen);
+  if (normalizer === "argmax") return Math.max(...seen);
   if (normalizer !== "entmax") return null;
   if (setting === 1) return addLogs(seen);
   const best = weights.indexOf(Math.max(...weights));

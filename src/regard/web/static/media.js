@@ -75,7 +75,13 @@ export function createMediaView(element, { onchoose, onregion }) {
     const { source, rows, language } = last;
     const best = rows.map((token, row) => [token, source.weight(row, region)]).sort((one, other) => other[1] - one[1]).slice(0, 3);
     const words = best.map(([token, weight]) => `${makeVisible(token)} ${weight.toFixed(2)}`).join(" · ");
-    told.textContent = createFormatter(language)("regionWords", { region: region + 1, words });
+    told.textContent = createFormatter(language)("regionWords", { region: nameRegion(region), words });
+  }
+
+  /** Row and column of a region, from 0, as its key is named. */
+  function nameRegion(region) {
+    const across = shown.grid[1];
+    return `${Math.floor(region / across)},${region % across}`;
   }
 
   function showCopies(rows, chosen, region) {

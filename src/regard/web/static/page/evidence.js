@@ -31,9 +31,9 @@ export function createFactsView(language) {
     if (!site) return;
     const [source, labels] = await Promise.all([site.source(0), site.labels()]);
     const colors = buildPalette("weights", isDark());
-    const head = make("tr", {}, make("th", { textContent: say("facts"), scope: "col" }), ...labels.columns.map((name) => make("th", { textContent: name, scope: "col" })));
-    const rows = facts.map((fact, row) => make("tr", {}, make("th", { textContent: fact, scope: "row", dir: "auto" }),
-      ...labels.columns.map((_, column) => shadeCell(source.weight(row, column), colors))));
+    const head = make("tr", {}, make("th", { textContent: say("facts"), scope: "col" }), ...labels.rows.map((name) => make("th", { textContent: name, scope: "col" })));
+    const rows = facts.map((fact, place) => make("tr", {}, make("th", { textContent: fact, scope: "row", dir: "auto" }),
+      ...labels.rows.map((_, hop) => shadeCell(source.weight(hop, place), colors))));
     table.replaceChildren(make("thead", {}, head), make("tbody", {}, ...rows));
   }
 
