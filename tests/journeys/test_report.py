@@ -353,7 +353,7 @@ def test_a_cell_says_what_made_it_as_python_does(open_report: Callable[..., Page
 
 
 @pytest.mark.parametrize("hard", [False, True])
-def test_keys_that_change_from_step_to_step_are_those_of_the_step(opened: Callable[..., Page], hard: bool) -> None:
+def test_keys_that_change_from_step_to_step_are_those_of_the_step(open_report: Callable[..., Page], hard: bool) -> None:
     torch.manual_seed(0)
     steps, keys, dim = 3, 4, 9
     query, key, factor = torch.randn(H, steps, dim), torch.randn(H, steps * keys, dim), torch.randn(H * steps, dim)
@@ -364,7 +364,7 @@ def test_keys_that_change_from_step_to_step_are_those_of_the_step(opened: Callab
     origin = Origin(query, key, "tanh", factor, stepwise=True, **named)  # type: ignore[arg-type]
     recording = Recording({"steps": DenseMap(weights, origin)})
     recording.label("abc", "wxyz")
-    page = opened([Chapter("", recording)])
+    page = open_report([Chapter("", recording)])
     page.get_by_role("combobox", name="Head", exact=True).select_option(label="1")
     page.locator("canvas.regard-heatmap-canvas").focus()
     for pressed in (*["ArrowDown"] * 3, *["ArrowRight"] * 2, "Enter"):
