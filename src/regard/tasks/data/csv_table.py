@@ -53,7 +53,9 @@ def read_table(path: Path) -> CsvTable:
         separator = choose_separator(text)
         found = [(number, row) for number, row in enumerate(split_fields(text, separator), 1) if any(row)]
     except csv.Error as error:
-        raise wrong("data", f"{path.name} ({shorten(error)})", "a CSV file", "export it as CSV") from None
+        expected = f"a CSV file with at most {csv.field_size_limit():,} characters in a field"
+        fix = "close its quotation marks, or export it as CSV"
+        raise wrong("data", f"{path.name} ({shorten(error)})", expected, fix) from None
     if not found:
         raise wrong("data", f"{path.name}, which is empty", "a line of names and lines of numbers", "check the file")
     first = found[0][1]
@@ -86,7 +88,10 @@ def choose_separator(lines: Sequence[str]) -> str:
     (';', ',', ',')
     """
     for separator in SEPARATORS:
-        widths = Counter(len(row) for row in split_fields(lines, separator) if any(row))
+        try:
+            widths = Counter(len(row) for row in split_fields(lines, separator) if any(row))
+        except csv.Error:
+            continue  # a long line without this separator is a field that is too long
         width, count = widths.most_common(1)[0] if widths else (0, 0)
         if width > 1 and count >= (1 if separator == " " else MOSTLY) * widths.total():
             return separator
