@@ -355,6 +355,15 @@ def test_a_library_of_somebody_else_is_not_loaded(sources: Path, tmp_path: Path)
         os.chown(path, 0, -1)
 
 
+@pytest.mark.parametrize("name", [cache.LIBRARY, cache.SUM])
+def test_a_pipe_in_the_cache_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    for other in (cache.LIBRARY, cache.SUM):
+        (tmp_path / other).write_bytes(b"")
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    assert cache.find_entry(tmp_path) is None
+
+
 def test_nobody_needs_a_home(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     find_compiler()
 

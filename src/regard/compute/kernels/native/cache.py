@@ -94,6 +94,8 @@ def find_entry(entry: Path) -> Path | None:
         library = entry / LIBRARY
         if not is_safe(entry.parent, entry, library, entry / SUM):
             return None
+        if not (library.is_file() and (entry / SUM).is_file()):  # a pipe would be waited for
+            return None
         if (entry / SUM).read_bytes().strip() == _compute_sha256(library).encode():
             return library
     return None
