@@ -1,5 +1,8 @@
 """Exported folders translate as the run does, with regard and without it."""
 
+import json
+import math
+import os
 import re
 import subprocess
 import sys
@@ -11,7 +14,7 @@ import pytest
 import torch
 
 from regard.errors import InputError, RegardError
-from regard.export import export, open_exported
+from regard.export import export, exported, open_exported
 from regard.models import ModelConfig, build_model
 from regard.models.config import AttentionConfig, RecurrentConfig, TransformerConfig
 from regard.tasks.data import Vocabularies
@@ -141,3 +144,46 @@ def test_a_damaged_folder_is_one_sentence(form: Literal["onnx", "ct2"], tmp_path
                 said = str(error)
             assert not said or (", expected " in said and "\n" not in said), (path.name, said)
         path.write_bytes(content)
+
+
+@pytest.mark.parametrize("form", ["onnx", "ct2"])
+def test_a_hostile_folder_is_one_sentence_and_does_not_wait(form: Literal["onnx", "ct2"], tmp_path: Path) -> None:
+    """A pipe in the place of any file would be opened by the engine, and waited for."""
+    model = tmp_path / "model"
+    export(train_translator() if form == "ct2" else build(CONFIGS["bahdanau"]), model, form)
+    for path in sorted(path for path in model.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        path.unlink()
+        os.mkfifo(path)
+        with pytest.raises(RegardError, match=r"^[^\n]+: got .*, expected .*; fix: [^\n]+$"):
+            open_exported(model)
+        path.unlink()
+        path.write_bytes(content)
+    for longest in (0, -5, 2**20 + 1, 1e300, "9" * 4000, math.inf, [1], None):
+        (model / "regard.json").write_text(json.dumps({"longest": longest}))
+        with pytest.raises(RegardError, match=r"^model: got .* without a whole regard.json, expected a folder that"):
+            open_exported(model)
+
+
+def test_a_folder_of_too_many_files_is_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    export(build(CONFIGS["bahdanau"]), tmp_path / "model", "onnx")
+    monkeypatch.setattr(exported, "get_bound", lambda name, quantity: 2)
+    with pytest.raises(RegardError, match=r"^model: got .* with more than 2 files, expected a folder that regard"):
+        open_exported(tmp_path / "model")
+
+
+def test_a_graph_reads_no_file_outside_its_folder(tmp_path: Path) -> None:
+    """Large tensors of a graph may be in other files: onnxruntime must not follow a name that leads out."""
+    export(build(CONFIGS["bahdanau"]), tmp_path / "model", "onnx")
+    onnx = pytest.importorskip("onnx")
+    graph = onnx.load(tmp_path / "model" / "encoder.onnx")
+    large = max(graph.graph.initializer, key=lambda tensor: len(tensor.raw_data))
+    (tmp_path / "secret").write_bytes(large.raw_data)
+    large.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", "../secret"), ("offset", "0"), ("length", str(len(large.raw_data)))):
+        entry = large.external_data.add()
+        entry.key, entry.value = key, value
+    large.ClearField("raw_data")
+    (tmp_path / "model" / "encoder.onnx").write_bytes(graph.SerializeToString())
+    with pytest.raises(RegardError, match=r"encoder.onnx, which onnxruntime cannot read"):
+        open_exported(tmp_path / "model")

@@ -4,12 +4,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 
+from regard.datasets.bounds import check_file, get_bound
 from regard.datasets.plain_files import read_json
 from regard.datasets.text import shorten
 from regard.errors import InputError, RegardError, wrong
@@ -31,6 +33,7 @@ from regard.tasks.translation.encoded_pairs import encode_texts
 from regard.tasks.translation.translations import compute_max_lengths, decode_result
 
 FACTS = "regard.json"  # what a translator needs beside graphs and vocabularies
+REPEAT = "export the run again"
 MARKS = {"onnx": "graphs.json", "ct2": "model.bin"}  # the file by which a folder of each format is known
 
 
@@ -51,8 +54,20 @@ def open_exported(folder: Path) -> Translator:
     if form is None:
         raise wrong("model", folder, "a folder that regard export wrote", "check the path")
     with report_damage(folder):
+        check_folder(folder)
         openers: dict[str, Callable[[Path], Translator]] = {"onnx": OnnxTranslator, "ct2": ExportedCTranslate2}
         return openers[form](folder)
+
+
+def check_folder(folder: Path) -> None:
+    """Raise unless a folder has few files, all plain and of bounded size: the engines would open a pipe and wait."""
+    most = get_bound("run folder", "entries")
+    paths = list(islice(folder.rglob("*"), most + 1))
+    if len(paths) > most:
+        raise wrong("model", f"{folder} with more than {most:,} files", "a folder that regard export wrote", REPEAT)
+    for path in paths:
+        if not path.is_dir():
+            check_file("model", path, get_bound("run folder", "weights bytes"))
 
 
 @contextmanager
@@ -64,16 +79,17 @@ def report_damage(folder: Path) -> Iterator[None]:
         raise
     except Exception as error:  # the engines have no types of their own for it
         got = f"{folder}, which cannot be used ({type(error).__name__}: {shorten(error)})"
-        raise wrong("model", got, "a folder that regard export wrote", "export the run again") from None
+        raise wrong("model", got, "a folder that regard export wrote", REPEAT) from None
 
 
 def read_translator(folder: Path) -> Translator:
     """Return the vocabularies and the longest text of an exported folder, as a translator without a model."""
     try:
         longest = int(read_json(folder / FACTS)["longest"])
-    except (OSError, ValueError, KeyError, TypeError):
-        fix = "export the run again"
-        raise wrong("model", f"{folder} without a whole {FACTS}", "a folder that regard export wrote", fix) from None
+        if not 1 <= longest <= get_bound("run folder", "number"):
+            raise ValueError("a number of tokens that no model has")
+    except (OSError, OverflowError, ValueError, KeyError, TypeError):
+        raise wrong("model", f"{folder} without a whole {FACTS}", "a folder that regard export wrote", REPEAT) from None
     config = TranslationConfig(model=ModelConfig(longest=longest))
     return Translator(config, load_vocabularies(folder), cast(Any, None))
 
@@ -112,6 +128,7 @@ class OnnxTranslator(Translator):
         runtime = import_onnxruntime()
         options = runtime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
+        options.log_severity_level = 4  # what it would print is in the exception, and becomes our sentence
         self.encoder, self.step = (
             open_graph(runtime, folder / f"{name}{ending}", options) for name in ("encoder", "step")
         )
@@ -205,7 +222,7 @@ def open_graph(runtime: Any, path: Path, options: Any) -> Any:
         return runtime.InferenceSession(str(path), options)
     except Exception as error:  # the package has no type of its own for it
         got = f"{path}, which onnxruntime cannot read ({type(error).__name__})"
-        raise wrong("model", got, "a graph that regard export wrote", "export the run again") from None
+        raise wrong("model", got, "a graph that regard export wrote", REPEAT) from None
 
 
 def run_graph(session: Any, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
