@@ -32,7 +32,7 @@ from tests.inspect.recording.made import make_every_kind
 from tests.web.tiny_runs import MODELS, SMALL, make_run, make_untrained
 
 BINARY = {"Content-Type": "application/octet-stream"}
-LIMITS = Limits(characters=200, tokens=24, beam=3, kept=2**26, seconds=20.0)
+LIMITS = Limits(characters=200, tokens=24, beam=3, kept=2**26, seconds=600.0)
 PARTS = {  # what each part of a recording is asked with
     "labels": ("site",),
     "table": ("site",),
