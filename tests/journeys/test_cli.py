@@ -93,6 +93,7 @@ SENTENCES: list[tuple[tuple[str, ...], str]] = [
         "--queris: got a flag that regard explain does not have, expected one of --ag",
     ),
     (("explain", "dot", "--queris", "3"), "; fix: write --queries"),
+    (("explain", "dot", "--zzz", "3"), "; fix: leave it out, or see regard explain --help"),
     (
         ("explain", "dot", "--queries"),
         "--queries: got nothing after it, expected a value; fix: write --queries followed",

@@ -1,5 +1,6 @@
 """Word what the parser of the command line complains of as all other errors are worded."""
 
+import difflib
 import inspect
 from typing import Any
 
@@ -52,8 +53,9 @@ def explain_unknown_option(error: exceptions.UnknownOptionError, command: str) -
     known = sorted({name for argument in error.argument_collection for name in argument.names if name[:2] == "--"})
     if not known:
         return format_message(typed, f"a flag that {command} does not have", "none", "leave it out")
-    got = f"a flag that {command} does not have"
-    return format_message(typed, got, f"one of {', '.join(known)}", f"write {find_nearest(typed, known)}")
+    near = difflib.get_close_matches(typed, known, n=1)
+    fix = f"write {near[0]}" if near else f"leave it out, or see {command} --help"
+    return format_message(typed, f"a flag that {command} does not have", f"one of {', '.join(known)}", fix)
 
 
 def explain_value(error: exceptions.CoercionError, help_fix: str) -> str:
