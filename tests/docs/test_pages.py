@@ -1,5 +1,6 @@
 """The written pages of the site: both languages, the same code, and what each must have. `make docs` runs the code."""
 
+import ast
 import importlib.util
 import json
 import re
@@ -127,6 +128,16 @@ def test_a_chinese_page_with_english_in_its_figure_is_an_error(write: Callable[[
     write(ENGLISH.format(DRAW), CHINESE.replace("keys", "kyes"))
     with pytest.raises(pages.PageError, match=r"docs/zh/one\.md: got words \['kyes'\]"):
         pages.run_page("one.md", "source")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_chinese_pages_print_chinese(name: str) -> None:
+    """A name or a file may stay as it is; two English words beside each other are a sentence."""
+    trees = [ast.parse(block) for block in pages.BLOCK.findall(pages.read_page("zh", name))]
+    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    printed = [each for call in calls if ast.unparse(call.func) == "print" for each in ast.walk(call)]
+    texts = [each.value for each in printed if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+    assert [text for text in texts if re.search("[a-z]{2,},? [a-z]{2,}", text) and not re.search("[一-鿿]", text)] == []
 
 
 def test_a_block_that_prints_in_both_languages_runs_once(write: Callable[[str, str], None]) -> None:
