@@ -58,6 +58,7 @@ def test_no_place_costs_digits(name: str, place: str, dtype: torch.dtype) -> Non
         rounding = torch.finfo(dtype).eps * float(true.abs().max())
         own = measure_error(eager, true)
         allowed = 2 * (rounding if own != own else own + rounding) + EXTRA.get(dtype, 0) * rounding
+        allowed += torch.finfo(dtype).tiny  # smaller numbers have fewer digits, and some kernels have none
         if dtype == torch.float64:  # there the definition has nothing wider to be compared with
             allowed = verification.VALUE * max(1.0, float(true.abs().max()))
         for backend in ("auto", "sdpa", "local", "stream"):

@@ -43,6 +43,8 @@ def _explain_unsupported_local_p(facts: CallFacts) -> UnsupportedReason:
         return "the row totals of this device's kernel have no gradient"
     if facts.dtype in (torch.float16, torch.bfloat16):
         return "half precision would lose the digits of the Gaussian"
+    if facts.hazard != "none":
+        return "the difference of two totals would lose the digits that their terms have"
     return None
 
 
