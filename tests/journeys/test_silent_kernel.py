@@ -76,6 +76,8 @@ def expect_kernel(page: Page, state: str) -> None:
 
 def test_a_cell_says_how_its_kernel_is(panel: Page) -> None:
     expect(panel.locator(".regard-foot")).to_contain_text(ABSENT)
+    # What has the focus says that keys are its own, not only what is around it: Notebook 7 looks there first.
+    expect(panel.locator(".regard-output > div")).to_have_attribute("data-lm-suppress-shortcuts", "true")
     panel.evaluate("open()")
     expect_kernel(panel, "yes")
     expect(panel.locator(".regard-foot")).not_to_contain_text(ABSENT)

@@ -12,6 +12,7 @@ const output = document.currentScript?.parentElement ?? document.querySelector("
 async function start() {
   const recording = JSON.parse(output.querySelector("script[type='application/json']").textContent);
   const host = make("div");
+  host.dataset.lmSuppressShortcuts = "true"; // the focus is in it: a notebook in command mode looks here first
   const place = make("div", { className: "regard-cell" });
   const root = host.attachShadow({ mode: "open" }); // the notebook's styles stay out, and ours stay in
   root.append(make("style", { textContent: style }), place);
