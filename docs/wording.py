@@ -39,8 +39,7 @@ def translate_code(code: str, words: dict[str, str]) -> str:
     """Return a block with these words, which draws in Chinese."""
     told = pass_language(code).replace(".picture", '.draw(language="zh")')
     whole = replace_words(told, words)
-    written = [node.value for node in ast.walk(ast.parse(whole)) if isinstance(node, ast.Constant)]
-    is_chinese = any(isinstance(value, str) and HAN.search(value) for value in written)
+    is_chinese = any(map(HAN.search, words.values()))  # a figure may show what an earlier block named
     return whole.replace(PLAIN, WITH_FONT) if is_chinese else whole
 
 

@@ -155,6 +155,12 @@ def test_a_block_that_prints_in_both_languages_runs_once(write: Callable[[str, s
     assert len(set(numbers[0])) == 2
 
 
+def test_a_figure_has_the_font_for_words_of_an_earlier_block(write: Callable[[str, str], None]) -> None:
+    draw = "from matplotlib.figure import Figure\nfigure = Figure()\nfigure.subplots().set(xlabel=name)\n"
+    write(f"# One\n\n```python\nname = 'keys'\n```\n\n```python\n{draw}```\n", CHINESE.replace("  twice: 两次\n", ""))
+    assert "add_chinese_font()" in pages.read_code("one.md").chinese[1]
+
+
 def test_a_chinese_page_that_lacks_a_block_is_an_error(write: Callable[[str, str], None]) -> None:
     write(ENGLISH.format(DRAW), CHINESE.replace("{{ code }}\n", "", 1))
     with pytest.raises(pages.PageError, match=r"docs/zh/one\.md: got 1 blocks, expected 2"):
