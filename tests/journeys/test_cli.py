@@ -134,7 +134,7 @@ SENTENCES: list[tuple[tuple[str, ...], str]] = [
     ),
     (
         ("verify", "regard.algebra.masks:Window"),
-        "expected a class that needs no argument (Window.__init__() missing 2 req",
+        "expected a class that needs no argument (Window: got no before, after",
     ),
     (("verify", "regard:Causal", "--keys", "0"), "keys: got 0, expected at least 1; fix: name the number of keys"),
     (
