@@ -143,12 +143,12 @@ def test_evaluation_comes_with_signatures(place: Path) -> None:
 
 def test_lines_are_translated_in_order_and_an_empty_one_stays_empty(place: Path) -> None:
     process = start("translate", "whole", "--beam", 1, folder=place)
-    lines = "one two three four five\n\nnine\none xyzzy\ntwo three\n"
-    output, errors = process.communicate(lines, timeout=800)
+    text = "one two three four five\n\nnine\none xyzzy\ntwo three\n"
+    output, errors = process.communicate(text, timeout=800)
     lines = output.split("\n")
     assert len(lines) == 6
     assert [bool(line) for line in lines] == [True, False, True, True, True, False]
-    alone, _ = start("translate", "whole", "--beam", 1, "--batch", 1, folder=place).communicate(lines, timeout=800)
+    alone, _ = start("translate", "whole", "--beam", 1, "--batch", 1, folder=place).communicate(text, timeout=800)
     assert alone == output
     assert errors == (
         "regard: line 4: got 'xyzzy', unknown to the vocabulary, expected tokens of the training text; "
