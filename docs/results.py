@@ -192,7 +192,7 @@ def render_result(name: str, language: str) -> str:
     """Return the table of a recorded comparison, task or claim; of a claim that is not measured yet, how to do so."""
     path = RESULTS / f"{name}.json"
     if not path.exists():
-        return NOTHING[language].format(name=name)
+        return NOTHING[language].format(name=name.replace("compare-", "comparisons "))
     result = json.loads(path.read_text(encoding="utf-8"))
     return render_claim(result, language) if "cases" in result else render_table(result, language)
 

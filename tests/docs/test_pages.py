@@ -216,6 +216,8 @@ def test_a_claim_is_a_table_in_both_languages_and_says_how_to_measure_it_if_it_i
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     link = "[result](../../../benchmarks/results/viewers.json)"
     assert "python -m benchmarks.viewers" in results.fill_tables(link, "zh")
+    compared = "[result](../../../benchmarks/results/compare-norms.json)"
+    assert "`python -m benchmarks.comparisons norms`" in results.fill_tables(compared, "en")
     entries = [
         {"name": name, "median": median, "low": median, "high": median, "runs": 1, "over": over}
         for name, median, over in (("regard, panel", 1.5, False), ("bertviz, head_view", 60.0, True))
