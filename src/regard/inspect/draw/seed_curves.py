@@ -33,7 +33,7 @@ def draw_seed_curves(
     sheet = Sheet(choose_fonts([title, axis, *curves, *names], language))
     values, colors = list(rows.values()), list(dict.fromkeys(name.partition(",")[0] for name in names))
     each, start = len(rows) // len(names), 0
-    lines = [choose_line(name, names, colors, localize(name, language)) for name in names]
+    lines = [choose_line(name, names, colors, localize_parts(name, language)) for name in names]
     for place, (quantity, numbers) in enumerate(curves.items()):
         panel = sheet.add_panel(place * (WIDE + 0.6), 0.0, WIDE, HIGH)
         for number, line in enumerate(lines):
@@ -42,10 +42,19 @@ def draw_seed_curves(
         panel.set_xscale("log", base=2)
         panel.minorticks_off()
         panel.set_xticks(numbers, [f"{number}" for number in numbers], fontsize=SMALL)
-        sheet.name_axes(panel, localize(axis, language), "", localize(quantity, language))
+        sheet.name_axes(panel, localize(axis, language), "", localize_parts(quantity, language))
         start += len(numbers)
     sheet.add_key(lines, 0.0, sheet.measure().y0 - GAP, columns=3)
     return sheet.finish(title)
+
+
+def localize_parts(text: str, language: Language) -> str:
+    """Return the words between commas in a language.
+
+    >>> localize_parts("softmax, learned scores", "zh"), localize_parts("right, %", "en")
+    ('softmax，学得的评分', 'right, %')
+    """
+    return ("，" if language == "zh" else ", ").join(localize(part, language) for part in text.split(", "))
 
 
 def choose_line(name: str, names: Sequence[str], colors: Sequence[str], label: str) -> Line2D:

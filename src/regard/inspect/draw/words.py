@@ -73,14 +73,11 @@ CHINESE = {
     "window": "窗口",
     "linear attention": "线性注意力",
     "items": "项数",
-    "right, %": "答对，%",
-    "weight at the right item, %": "正确一项的权重，%",
-    "share of the greatest entropy, %": "熵占最大熵的比例，%",
-    **{
-        f"{name}, {score}": f"{name}，{words}"
-        for name in ("softmax", "entmax", "sparsemax")
-        for score, words in (("scores within ±5", "评分在 ±5 之内"), ("learned scores", "学得的评分"))
-    },
+    "right": "答对",
+    "weight at the right item": "正确一项的权重",
+    "share of the greatest entropy": "熵占最大熵的比例",
+    "scores within ±5": "评分在 ±5 之内",
+    "learned scores": "学得的评分",
     "step": "步",
     "loss": "损失",
     "training": "训练",
