@@ -9,8 +9,11 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from playwright.sync_api import Page
 
 SETTINGS = """
 [vocabulary.source]
@@ -203,3 +206,21 @@ class PageVisit:
     def open(self, state: str = "") -> Any:
         self.page.goto(f"{self.server.url}#{state}")
         return self.page
+
+
+@dataclass
+class WatchedPage:
+    """A page, with the complaints of its console and the addresses that it requested."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def watch(self) -> None:
+        page = self.page
+        page.on(
+            "console", lambda line: self.complaints.append(line.text) if line.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("requestfailed", lambda request: self.complaints.append(f"failed: {request.url}"))
+        page.on("request", lambda request: self.requests.append(request.url))

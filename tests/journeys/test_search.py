@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from playwright.sync_api import Page, expect
-
-from conftest import WatchedPage
+from serving import WatchedPage
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "docs"))  # where pages find their own modules

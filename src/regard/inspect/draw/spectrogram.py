@@ -42,7 +42,7 @@ def draw_spectrogram(
     above.set(xticks=[], yticks=[0, values.shape[0]])
     sheet.name_axes(above, "", localize("band", language))
     below = sheet.add_panel(0.0, -SOUND - GAP, WIDE, min(TALLEST, ROW * len(queries)))
-    picture = paint(below, table, scale, (0, end, len(queries) - 0.5, -0.5))
+    picture = paint(below, table, scale, (0.0, end, len(queries) - 0.5, -0.5))
     ticks = letters.make_ticks(queries, longest=LONGEST_ROW)
     below.set_yticks(range(len(queries)), ticks.ticks, fontsize=TEXT, **letters.style)
     below.tick_params(axis="y", length=0)
