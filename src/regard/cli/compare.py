@@ -58,8 +58,8 @@ def compare(
     ----------
     what
         layers: time, operations, longest path, steps in a row and parallelism against the length, beside the
-        formulas. Others:
-        mechanisms that are trained on one task from several seeds; soft-hard: the gradients of hard attention.
+        formulas. Others: mechanisms that are trained on one task from several seeds; soft-hard: the gradients of
+        hard attention.
     parameters
         Of each layer, about.
     kernel
