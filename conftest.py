@@ -1,5 +1,6 @@
 """Settings of every test and doctest, in src and in tests."""
 
+import signal
 from typing import Any
 
 import pytest
@@ -22,6 +23,11 @@ register_random(torch_random)
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=2000)  # pytest --hypothesis-profile=explore
 settings.load_profile("repeatable")
+
+
+# Tests in the background are started to ignore Ctrl-C, and so would be the commands that they interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
