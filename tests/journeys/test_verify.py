@@ -121,4 +121,4 @@ def test_what_is_no_part_is_told_what_it_must_be(own: str) -> None:
 def test_the_help_says_which_parts_it_takes(regard: Any) -> None:
     shown = " ".join(word for word in regard("verify", "--help").output.split() if word != "│")  # drawn around it
     for words in ("Your own score", "bias, mask", "normalizer or aggregate", "package.module:Name"):
-        assert words in shown, said
+        assert words in shown, shown

@@ -137,7 +137,7 @@ def test_answers_to_the_kinds_of_questions_follow_from_the_facts() -> None:
         walked = [STEPS[way] for way in path.answer.split(",")]
         assert solve_path(path) == tuple(map(sum, zip(*walked, strict=True)))
         assert rules.answer == solve_two_rules(rules)
-        assert one.answer == one.facts[last_told(one.facts, one.question.split()[-1])].split()[-1]
+        assert one.answer == one.facts[find_last_fact(one.facts, one.question.split()[-1])].split()[-1]
 
 
 @pytest.mark.parametrize("kind", QUESTION_KINDS, ids=name_kind)
