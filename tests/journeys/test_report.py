@@ -337,6 +337,7 @@ def test_a_cell_says_what_made_it_as_python_does(open_report: Callable[..., Page
     assert facts is not None
     place = f"rank {told.rank} of 5 keys, {100 * told.share:.1f} % of the row"
     expect(made.locator(".regard-made-place")).to_contain_text(place)
+    expect(made.locator(".regard-formula dd").nth(1)).to_be_visible()
     terms = [float(text.replace("−", "-")) for text in made.locator("tbody td:nth-of-type(3)").all_inner_texts()]
     largest = facts.terms[facts.terms.abs().argsort(descending=True)[:8]].tolist()
     assert terms[:8] == pytest.approx(largest, rel=2e-3)  # a report keeps three digits of a vector
@@ -371,6 +372,7 @@ def test_keys_that_change_from_step_to_step_are_those_of_the_step(open_report: C
         page.keyboard.press(pressed)
     made = page.locator(".regard-made")
     expect(made.get_by_role("heading", name="What made this number: “c” → “y”")).to_be_visible()
+    expect(made.locator(".regard-formula dd").nth(1)).to_be_visible()  # computed after the heading is shown
     formulas = made.locator(".regard-formula dd").all_inner_texts()
     assert float(formulas[0].rpartition("= ")[2].replace("−", "-")) == pytest.approx(float(scores[1, 2, 2]), rel=5e-3)
     assert float(formulas[1].rpartition("= ")[2]) == pytest.approx(float(weights[1, 2, 2]), rel=5e-3)
