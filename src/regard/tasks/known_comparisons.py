@@ -205,8 +205,6 @@ COMPARISONS: Mapping[str, Comparison] = {
             Variant("without time", "model.time=false", {}),
             Variant("gated writing", "model.writing=gated", {}),
             Variant("MemN2N on bAbI, 1k: PE", "published, 1k: PE", {}),
-            Variant("MemN2N on bAbI, 1k: PE LS RN joint", "published, 1k: PE LS RN joint", {}),
-            Variant("MemN2N on bAbI, 10k", "published, 10k", {}),
         ],
         measure_memory,
         claims=[
