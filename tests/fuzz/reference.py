@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -12,6 +13,7 @@ from regard.algebra.normalizers import Entmax, Entmax15, Normalizer, Sparsemax
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import Parts
 from regard.algebra.scores import Score
+from regard.algebra.scores.base import as_dot
 from regard.algebra.terms import broadcast_per_head
 from regard.compute import verification
 from regard.compute.attend import AttentionResult
@@ -119,17 +121,40 @@ class BuiltTrial:
         What is subtracted is the same number for a whole row, so its rounding has one sign there, and signs of their
         own elsewhere.
         """
+        noise = self._move_gradients(self.compute_logits())
+        fused = self._compute_fused_logits()
+        if fused is None:
+            return [torch.finfo(self.dtype).eps * largest for largest in noise]
+        eps = torch.finfo(torch.promote_types(self.dtype, torch.float32)).eps  # a half is fused in float32
+        pairs = zip(noise, self._move_gradients(fused), strict=True)
+        return [max(torch.finfo(self.dtype).eps * own, eps * largest) for own, largest in pairs]
+
+    def _move_gradients(self, logits: torch.Tensor) -> list[float]:
+        """Return the largest change of each gradient if the gradient of each score changes by its slope."""
         slopes, value = self._find_slopes(), self.wide[2].detach()
         size = float(value.abs().max() if value.numel() else 0.0) * math.sqrt(self.trial.value)
         wanted = [tensor for tensor in (*self.wide, *self.exact.tensors()) if tensor.requires_grad]
-        noise = [0.0] * len(wanted)
+        largest = [0.0] * len(wanted)
         signs = torch.randint(0, 2, slopes.shape, generator=torch.Generator().manual_seed(5)) * 2 - 1
         # One sign for all: of few drawn ones, opposite ones may cancel in a tensor that rows share.
         for table in (signs * slopes, signs[..., :1] * slopes, slopes):
-            moved = torch.autograd.grad((self.compute_logits() * table * size).sum(), wanted, allow_unused=True)
+            loss = (logits * table * size).sum()
+            moved = torch.autograd.grad(loss, wanted, allow_unused=True, retain_graph=True)
             found = [0.0 if slope is None or not slope.numel() else float(slope.abs().max()) for slope in moved]
-            noise = [max(*both) for both in zip(found, noise, strict=True)]
-        return [torch.finfo(self.dtype).eps * largest for largest in noise]
+            largest = [max(*both) for both in zip(found, largest, strict=True)]
+        return largest
+
+    def _compute_fused_logits(self) -> torch.Tensor | None:
+        """Return the scores that a fused kernel differentiates, if they are others than those of the definition.
+
+        It leaves out what all keys of a row share, such as ‖q‖² of a Gaussian: the gradients of a row's scores sum to
+        zero. Rounded ones do not quite, so that a query equal to its key gets a gradient that is not exactly 0.
+        """
+        if self.exact.score.form != "dot" or not self.trial.keys:
+            return None
+        form = as_dot(self.exact.score).dot_form(*self.wide[:2])
+        temperature = broadcast_per_head(getattr(self.exact.normalizer, "temperature", 1.0))
+        return None if form.row is None else replace(form, row=None).compute_scores() / temperature
 
     @torch.no_grad()
     def _find_slopes(self) -> torch.Tensor:
