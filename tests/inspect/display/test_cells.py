@@ -15,7 +15,7 @@ from torch import Tensor
 
 from regard import AttentionResult, attend, view
 from regard.errors import InputError, KindError
-from regard.inspect.display.cell import BUDGET, render_cell
+from regard.inspect.display.cell import BUDGET, render_cell, render_subject
 from regard.inspect.display.kernel_link import MOST, KernelLink
 from regard.inspect.display.parts import READERS, read_part
 from regard.inspect.display.subjects import build_chapter
@@ -225,6 +225,56 @@ def test_links_are_few() -> None:
     assert list(KernelLink.links) == links[2:]
     assert [link.comm is None for link in links] == [True, True] + MOST * [False]
     KernelLink.links.clear()
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (InputError("site: got 1, expected 0; fix: use 0"), "site: got 1, expected 0; fix: use 0"),
+        (
+            MemoryError("no room"),
+            "kernel: got MemoryError (no room), expected a part of the recording; fix: make the recording again",
+        ),
+    ],
+)
+def test_whatever_fails_in_a_kernel_reaches_the_cell(
+    error: Exception, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> bytes:
+        raise error
+
+    monkeypatch.setattr("regard.inspect.display.kernel_link.read_part", fail)
+    link = KernelLink(Recording.from_weights({"a": weights(L, S)}))
+    sent: list[object] = []
+    monkeypatch.setattr(link, "send", lambda *parts: sent.append(parts))
+    link.answer(link, {"question": "1-2", "part": "tile", "values": {}}, [])
+    assert sent == [({"question": "1-2", "error": sentence},)]
+    KernelLink.links.clear()
+
+
+def read_picture(recording: Recording) -> list[str]:
+    """Return what is written in the picture of a recording, for where no script runs."""
+    picture = ElementTree.fromstring(render_subject(recording)["image/svg+xml"])
+    return [element.text or "" for element in picture.iter() if element.tag.endswith("text")]
+
+
+def test_a_still_picture_has_tokens_heads_and_a_scale() -> None:
+    table = weights(H, L, S)
+    recording = Recording.from_weights({"a": table, "b": table}, queries=list("abcde"), keys=list("1234567"))
+    written = read_picture(recording)
+    largest = f"{table.mean(0).max():.2g}"
+    assert written == [
+        "b, mean of heads", *"abcde", *"1234567", "0", largest, "weight",
+        *map(str, range(H)), "a", "b", "each head by its own largest weight",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("length", "numbers"), [(60, ["0", "5", "10"]), (300, ["0", "20", "40"]), (900, ["0", "70"])])
+def test_a_still_picture_of_many_positions_numbers_some(length: int, numbers: list[str]) -> None:
+    tokens = [f"token{place}" for place in range(length)]
+    written = read_picture(Recording.from_weights({"a": weights(length, length)}, queries=tokens, keys=tokens))
+    assert written[1 : 1 + len(numbers)] == numbers
+    assert len(written) < 70
 
 
 def test_a_kernel_answers_all_that_panels_ask() -> None:

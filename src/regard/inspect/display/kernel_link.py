@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import anywidget
 import traitlets
 
-from regard.errors import RegardError
+from regard.errors import RegardError, format_message
 from regard.inspect.display.parts import read_part
 from regard.inspect.draw.bundle import bundle_modules
 from regard.inspect.recording import Recording
@@ -40,5 +40,9 @@ class KernelLink(anywidget.AnyWidget):
             content = read_part(self.recording, str(message.get("part")), message.get("values") or {})
         except RegardError as error:
             self.send({"question": question, "error": str(error)})
+        except Exception as error:  # whatever it is, the cell gets an answer: silence would look like a dead kernel
+            got = f"{type(error).__name__} ({error})"
+            told = format_message("kernel", got, "a part of the recording", "make the recording again")
+            self.send({"question": question, "error": told})
         else:
             self.send({"question": question}, [content])

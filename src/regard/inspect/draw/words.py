@@ -17,6 +17,7 @@ CHINESE = {
     "rows are queries, columns are keys": "行为查询，列为键",
     "above each picture: its gate": "各图上方的数字是门的值",
     "mean of heads": "各头平均",
+    "each head by its own largest weight": "每个头以其自身的最大权重着色",
     "decoder attention": "解码器注意力",
     "cross-attention of layer {}": "第 {} 层交叉注意力",
     "position": "位置",
