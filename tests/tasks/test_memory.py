@@ -60,6 +60,14 @@ def test_answers_follow_from_the_facts_alone(kind: int) -> None:
         assert len(path) == kind + 1
 
 
+def test_without_attention_all_facts_that_are_there_count_alike() -> None:
+    network = MemoryNetwork(MemoryModel("none", "softmax"), choose_format(MemoryData()))
+    facts = torch.zeros(1, 6, network.places.shape[1], dtype=torch.long)  # type: ignore[union-attr]
+    facts[0, :4, :3] = torch.randint(1, 9, (4, 3))
+    weights = network(facts, facts[:, 0]).weights
+    torch.testing.assert_close(weights, torch.tensor([0.25] * 4 + [0.0] * 2).expand(weights.shape))
+
+
 def test_facts_that_are_not_there_are_not_looked_at() -> None:
     data = MemoryData()
     learned = import_task("memory").build_task(import_task("memory").configure(None, (), {"data.items": "30"}))

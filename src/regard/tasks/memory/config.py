@@ -28,7 +28,7 @@ class MemoryData(CheckedConfig):
 class MemoryModel(CheckedConfig):
     """A memory of facts, read several times."""
 
-    score: str = "dot"  # a name of the catalog
+    score: str = "dot"  # a name of the catalog; none: without attention, all facts count alike
     normalizer: str = "softmax-plus-one"  # a name of the catalog; with this one, a hop may attend to nothing
     size: Count = 48  # of the vectors of facts and questions
     hops: Count = 3  # times that the memory is asked
@@ -51,6 +51,7 @@ class MemoryConfig(CheckedConfig):
 PRESETS = {
     "three-hops": MemoryConfig(),
     "one-hop": MemoryConfig(model=MemoryModel(hops=1)),
+    "no-attention": MemoryConfig(model=MemoryModel("none", "softmax")),
     "question-kinds": MemoryConfig(
         data=MemoryData(source="kinds"),
         model=MemoryModel(normalizer="softmax"),

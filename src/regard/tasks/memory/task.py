@@ -48,11 +48,12 @@ class MemoryNetwork(nn.Module):
         self.places = nn.Parameter(learned) if config.positions == "learned" else None
         self.age = nn.Parameter(0.1 * torch.randn(form.facts, size)) if config.time else None
         self.gate = nn.Linear(size, 1) if config.writing == "gated" else None
-        sizes = Sizes(size, size, size, keys=form.facts)
+        sizes, alike = Sizes(size, size, size, keys=form.facts), config.score == "none"
         # One matrix for all hops: what a hop learns from questions of one fact also helps those of three.
         update = nn.Linear(size, size, bias=False)
         nn.init.eye_(update.weight)
-        mechanism = build_catalog_mechanism(config.score, sizes, config.normalizer)
+        mechanism = build_catalog_mechanism("dot" if alike else config.score, sizes, config.normalizer)
+        mechanism = mechanism.replace(score=0.0 * mechanism.score) if alike else mechanism
         self.hops = Hops([update] * config.hops, mechanism=mechanism)
         self.answer = nn.Linear(size, len(form.words))
 
