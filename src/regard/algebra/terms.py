@@ -94,6 +94,13 @@ def find_attributes(part: nn.Module) -> list[Tensor]:
     return [value for module in part.modules() for value in vars(module).values() if isinstance(value, Tensor)]
 
 
+def find_numbers(part: nn.Module) -> list[int | float]:
+    """Return the numbers that are attributes of a module or of its parts, but for its mode of training."""
+    modules = part.modules() if part._modules else (part,)
+    attributes = (item for module in modules for item in vars(module).items())
+    return [value for name, value in attributes if type(value) in (bool, int, float) and name != "training"]
+
+
 def cast_module(part: AnyModule, dtype: torch.dtype) -> AnyModule:
     """Return a module with its float tensors in this dtype; gradients still flow to the module's own tensors."""
     if not isinstance(part, nn.Module):  # the check of the arguments, which comes later, says so

@@ -12,22 +12,27 @@ import torch
 
 from regard.algebra.aggregates import Soft
 from regard.algebra.definition import compute_wide_score, weigh
-from regard.algebra.masks import Causal, Full
+from regard.algebra.masks import Causal, Full, Mask
 from regard.algebra.normalizers import Softmax
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.scores import Dot, ScaledDot
 from regard.algebra.shapes import Bool, Float, Int, Tensor, widen
+from regard.algebra.terms import find_numbers
+from regard.compute.indices import check_step, split_index
 from regard.compute.kernels.summary import RowSummary, summarize, summarize_weights
 from regard.compute.lowering.backend import BackendResult, RowTotals
 from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias
 from regard.compute.lowering.spans import choose_rows_per_block
 from regard.compute.planning import Plan
-from regard.errors import StaleError, format_message, wrong
+from regard.compute.versions import CallVersion, find_mask_numbers
+from regard.errors import wrong
 from regard.notebook import NotebookDisplay
 
-PARTS = tuple(f"tensor of the {name}" for name in Parts._fields)
-TENSORLESS = (Dot, ScaledDot, Full, Causal, Soft)  # they hold no tensors: skipped at each call
+TENSORS = tuple(f"tensor of the {name}" for name in Parts._fields)
+NUMBERS = tuple(f"number of the {name}" for name in Parts._fields)
+FIXED = (Dot, ScaledDot, Full, Causal, Soft)  # they hold neither tensors nor numbers: skipped at each call
+
 BLOCK = 2**20  # scores in a block: what a second cache can hold
 
 
@@ -50,7 +55,9 @@ class Weights(NotebookDisplay):
     """A handle on the weights; nothing is computed before it is asked for. Dropout is not in them.
 
     `dense()` and indexing have a gradient; the others have none. They are the weights of the call that made them: if
-    its tensors were changed in place since, by an optimizer for example, asking raises a `StaleError`.
+    its tensors or a number of its parts were changed since, by an optimizer for example, asking raises a `StaleError`.
+    Changes that torch does not count are not noticed: those through `.data` or NumPy, and all in inference mode. A copy
+    (`copy.deepcopy`, `pickle`) has tensors of its own.
 
     >>> from regard import attend
     >>> q, k, v = torch.zeros(1, 2), torch.eye(2), torch.eye(2)
@@ -59,7 +66,7 @@ class Weights(NotebookDisplay):
     (tensor([[0.5000, 0.5000]]), tensor(0.5000), (1, 2))
     """
 
-    __slots__ = ("_call", "_lead", "_log_prob", "_nan_rows", "_plan", "_totals", "_versions")
+    __slots__ = ("_call", "_lead", "_log_prob", "_nan_rows", "_plan", "_totals", "_version")
 
     def __init__(
         self,
@@ -69,7 +76,7 @@ class Weights(NotebookDisplay):
         log_prob: Float[Tensor, "*lead query"] | None = None,
         nan_rows: Bool[Tensor, "*#lead query"] | None = None,
     ) -> None:
-        self._call, self._nan_rows, self._versions = call, nan_rows, record_versions(call)
+        self._call, self._nan_rows, self._version = call, nan_rows, record_version(call)
         self._plan, self._log_prob = plan, log_prob
         self._lead: tuple[int, ...] | None = None
         known = result.form is not None and result.total is not None
@@ -110,7 +117,7 @@ class Weights(NotebookDisplay):
 
     def __getitem__(self, index: Any) -> Float[Tensor, "..."]:
         """Return `dense()[index]`; if some queries are chosen by a number or a slice, only their rows are computed."""
-        rows, rest = _split_index(index, self.shape)
+        rows, rest = split_index(index, self.shape)
         self._check_fresh()
         return self._compute_rows(*rows)[rest]
 
@@ -127,6 +134,15 @@ class Weights(NotebookDisplay):
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.dense())
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._check_fresh()
+        return {name: getattr(self, name) for name in self.__slots__ if name != "_version"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._version = record_version(self._call)
 
     def __repr__(self) -> str:
         return f"<Weights of shape {self.shape}: dense(), [...], numpy(), tile(), top(k), entropy()>"
@@ -147,8 +163,8 @@ class Weights(NotebookDisplay):
 
     def tile(self, rows: slice, columns: slice) -> Float[Tensor, "*lead row column"]:
         """Return the weights of some queries and keys. If the kernel left its totals, only they are computed."""
-        start, stop, _ = _check_step("rows", rows).indices(self._call.queries)
-        first, last, _ = _check_step("columns", columns).indices(self._call.keys)
+        start, stop, _ = check_step("rows", rows).indices(self._call.queries)
+        first, last, _ = check_step("columns", columns).indices(self._call.keys)
         self._check_fresh()
         with torch.no_grad():
             return self._compute_tile(start, stop, first, last)
@@ -226,33 +242,14 @@ class Weights(NotebookDisplay):
         return table.to(self._dtype) if table.is_floating_point() else table
 
     def _check_fresh(self) -> None:
-        """Raise if a tensor of the call is no longer what it was."""
-        if self._versions is None or torch.compiler.is_compiling():
-            return
-        for (name, known), (_, now) in zip(self._versions, record_versions(self._call) or (), strict=False):
-            if known != now:
-                expected, fix = "the tensors of the call as they were", "ask before they are changed, or attend again"
-                raise StaleError(format_message("weights", f"a {name} that was changed since", expected, fix))
+        """Raise if something of the call is no longer what it was."""
+        now = record_version(self._call)
+        if self._version is not None and now is not None:
+            self._version.compare(now)
 
     def _reshape_lead(self, table: Tensor) -> Tensor:
         """Return the table with the lead axes that this handle shows."""
         return table if self._lead is None else table.reshape(*self._lead, *table.shape[-2:])
-
-
-def record_versions(call: AttentionCall) -> list[tuple[str, tuple[int, int]]] | None:
-    """Return how often each tensor of a call has been changed in place; None if torch does not count."""
-    if torch.compiler.is_compiling() or torch.is_inference_mode_enabled():
-        return None
-    named = [("query", call.query), ("key", call.key), ("value", call.value)]
-    for name, part in zip(PARTS, call.parts, strict=True):
-        plain = type(part) is Softmax and type(part.temperature) is float
-        if part is not None and type(part) not in TENSORLESS and not plain:
-            named += zip(itertools.repeat(name), part.tensors())
-    versions = []
-    for name, tensor in named:
-        if not tensor.is_inference():
-            versions.append((name, (id(tensor), tensor._version)))  # cheaper than a list by one call
-    return versions
 
 
 def _compute_log_weights(
@@ -278,26 +275,25 @@ def _compute_scores(
     return scores if bias is None else scores + bias, total, 1.0
 
 
-def _split_index(index: Any, shape: tuple[int, ...]) -> tuple[tuple[int, int], Any]:
-    """Return the queries that an index needs, and the index of the same weights in a table of only these."""
-    parts, queries = list(index) if isinstance(index, tuple) else [index], shape[-2]
-    if not all(type(part) is int or isinstance(part, slice) or part is Ellipsis for part in parts):
-        return (0, queries), index
-    if parts.count(Ellipsis) == 1:
-        place = parts.index(Ellipsis)
-        parts[place : place + 1] = [slice(None)] * (len(shape) - len(parts) + 1)
-    place = len(shape) - 2
-    if not place < len(parts) <= len(shape) or Ellipsis in parts:
-        return (0, queries), index  # all queries, or too many axes, for which torch raises
-    chosen = parts[place]
-    found = range(queries)[chosen] if isinstance(chosen, slice) else (range(queries)[chosen],)
-    if not found or (isinstance(chosen, slice) and found.step != 1):  # type: ignore[union-attr]
-        return (0, queries), index
-    parts[place] = slice(None) if isinstance(chosen, slice) else 0
-    return (found[0], found[-1] + 1), tuple(parts)
-
-
-def _check_step(name: str, part: slice) -> slice:
-    if part.step not in (None, 1):
-        raise wrong(name, f"a step of {part.step}", "a step of 1", "take the tile and index it")
-    return part
+def record_version(call: AttentionCall) -> CallVersion | None:
+    """Return what a call was computed from; None while a graph is traced, in which nothing is compared."""
+    if torch.compiler.is_compiling():
+        return None
+    counted = not torch.is_inference_mode_enabled()
+    named, numbers = [("query", call.query), ("key", call.key), ("value", call.value)], []
+    for tensor_name, number_name, part in zip(TENSORS, NUMBERS, call.parts, strict=True):
+        if part is None or type(part) in FIXED:
+            continue
+        if type(part) is Softmax and type(part.temperature) is float:  # the usual one, without a search
+            numbers.append((number_name, [part.temperature]))
+            continue
+        numbers.append((number_name, find_mask_numbers(part) if isinstance(part, Mask) else find_numbers(part)))
+        if counted:
+            named += zip(itertools.repeat(tensor_name), part.tensors())
+    if not counted:
+        return CallVersion(None, numbers)
+    versions = []
+    for name, tensor in named:
+        if not tensor.is_inference():
+            versions.append((name, (id(tensor), tensor._version, tensor.dtype)))  # cheaper than a list by one call
+    return CallVersion(versions, numbers)
