@@ -43,12 +43,12 @@ def shield(call: AttentionCall, *, half_in_float32: bool, centers_keys: bool) ->
         return FiniteInputs(key, value)
     if centers_keys:
         key = _move_hidden(parts.mask, key)
-    if not tensor_memory.is_readable(query, key, value):
-        return _shield_unread(parts, call.queries, key, value)
     unlimited = half_in_float32 and key.dtype == torch.float16
     limit = sys.float_info.max if unlimited else LARGEST[key.dtype]
     if _bound_size(query, key, value) <= limit:
         return FiniteInputs(key, value)
+    if not tensor_memory.is_readable(query, key, value):
+        return _shield_unread(parts, call.queries, key, value)
     key, value = _clear_hidden(parts, key, value)
     if math.isfinite(_bound_size(key, value)):
         return FiniteInputs(key, value, huge=_bound_size(query, key, value) > limit)
@@ -82,14 +82,15 @@ def _find_sound(tensor: Tensor, limit: float) -> Bool[Tensor, "..."]:
 
 
 def _bound_size(*tensors: Tensor) -> float:
-    """Return a bound on the size of all numbers; NaN or inf if one is. One pass over each tensor.
+    """Return a bound on the size of all numbers; NaN or inf if one is, or if they cannot be read. One pass over each.
 
     The norm of all of a tensor is fast and seldom far too large; it would be in float16, where the limit is low.
     """
+    if not tensor_memory.is_readable(*tensors):
+        return math.inf
     if tensors[0].dtype == torch.float16:
         return sum(end.abs().item() for tensor in tensors for end in torch.aminmax(tensor.detach()))
-    norms = torch._foreach_norm([tensor.detach() for tensor in tensors], 2)
-    return sum(norm.item() for norm in norms)
+    return sum(map(Tensor.item, torch._foreach_norm([*map(Tensor.detach, tensors)], 2)))
 
 
 def _clear_hidden(parts: Parts, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

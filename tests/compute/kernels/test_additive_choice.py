@@ -61,9 +61,15 @@ def test_tensors_without_memory_have_shapes() -> None:
 
 
 def test_a_kernel_without_memory_says_so() -> None:
-    compiled._raise_on_failure(0)
+    class FullMemory(native.Library):
+        def __init__(self) -> None:
+            self.function = lambda *_: lambda *_: 1  # type: ignore[method-assign]
+
+    query, key, weight = torch.ones(L, D), torch.ones(S, D), torch.ones(D)
     with pytest.raises(MemoryError, match="the additive kernel could not allocate its buffers"):
-        compiled._raise_on_failure(1)
+        compiled.compute_scores(FullMemory(), query, key, weight)
+    with pytest.raises(MemoryError, match="the additive kernel could not allocate its buffers"):
+        compiled.compute_gradients(FullMemory(), torch.ones(L, S), query, key, weight)
 
 
 @pytest.mark.parametrize(

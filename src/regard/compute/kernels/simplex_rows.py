@@ -1,7 +1,7 @@
 """Rows of weights: by our own loops on the CPU; by torch elsewhere, and if it must see every step."""
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -52,35 +52,44 @@ def _runs_as_operator(tensor: Tensor) -> bool:
 
 
 def _compute_weights(scores: Tensor, allowed: Tensor | None, alpha: Tensor | None, rule: SimplexRule) -> Tensor:
-    _check(scores, allowed, alpha)
-    library = find_library(scores, allowed, alpha)
-    if library is None:
-        return _compute_weights_in_torch(scores, allowed, alpha, rule)
-    scores, alpha = (
-        tensor_memory.make_contiguous(scores),
-        None if alpha is None else tensor_memory.make_contiguous(alpha.to(scores.dtype)),
-    )
-    allowed = None if allowed is None else tensor_memory.make_rows_contiguous(allowed)
     result = scores.new_empty(scores.shape)
-    addresses = [*map(tensor_memory.get_any_address, (scores, allowed, alpha, result))]
-    _call(library, "forward", rule, scores, allowed, addresses)
-    return result
+    done = _run_loop("forward", rule, scores, allowed, alpha, result)
+    return result if done else _compute_weights_in_torch(scores, allowed, alpha, rule)
 
 
 def _compute_gradients(
     weights: Tensor, grad: Tensor, alpha: Tensor | None, rule: SimplexRule
 ) -> tuple[Tensor, Tensor | None]:
-    _check(weights, grad, alpha)
-    library = find_library(weights, grad, alpha)
+    made = weights.new_empty(weights.shape), None if alpha is None else weights.new_empty(alpha.shape)
+    done = _run_loop("backward", rule, weights, grad, alpha, *made)
+    return made if done else _compute_gradients_in_torch(weights, grad, alpha, rule)
+
+
+def _run_loop(
+    name: str, rule: SimplexRule, table: Tensor, other: Tensor | None, alpha: Tensor | None, *made: Tensor | None
+) -> bool:
+    """Let a compiled loop fill what was made; return whether there is one for these tensors.
+
+    A mask has the table's shape, if need be by strides of 0; anything else lies as the table does.
+    """
+    _check(table, other, alpha)
+    library = find_library(table, other, alpha)
     if library is None:
-        return _compute_gradients_in_torch(weights, grad, alpha, rule)
-    weights, grad = tensor_memory.make_contiguous(weights), tensor_memory.make_contiguous(grad)
-    alpha = None if alpha is None else tensor_memory.make_contiguous(alpha.to(weights.dtype))
-    by_scores = weights.new_empty(weights.shape)
-    by_alpha = None if alpha is None else weights.new_empty(alpha.shape)
-    addresses = [*map(tensor_memory.get_any_address, (weights, grad, alpha, by_scores, by_alpha))]
-    _call(library, "backward", rule, weights, None, addresses)
-    return by_scores, by_alpha
+        return False
+    table = tensor_memory.make_contiguous(table)
+    alpha = None if alpha is None else tensor_memory.make_contiguous(alpha.to(table.dtype))
+    *lead, size = table.shape
+    layout = [torch.get_num_threads(), table.numel() // size, size, 0]  # what `Layout` in simplex.cpp reads
+    if other is not None and other.dtype == torch.bool:
+        other = tensor_memory.make_rows_contiguous(other)
+        layout[3:] = [len(lead), *lead, *other.stride()[:-1]]
+    elif other is not None:
+        other = tensor_memory.make_contiguous(other)
+    addresses = [*map(tensor_memory.get_any_address, (table, other, alpha, *made))]
+    kinds = [native.POINTER] * (len(addresses) + 1)
+    function = library.function(f"regard_simplex_{name}_{SUFFIX[table.dtype]}", ctypes.c_int32, *kinds)
+    function(rule, (ctypes.c_int64 * len(layout))(*layout), *addresses)
+    return True
 
 
 def _check(table: Tensor, other: Tensor | None, alpha: Tensor | None) -> None:
@@ -130,26 +139,6 @@ def _iterate_blocks(first: Tensor, *others: Tensor | None) -> Iterator[list[Any]
     step = max(1, BLOCK // first.shape[-1])
     for start in range(0, first.numel() // first.shape[-1], step):
         yield [None if table is None else table[start : start + step] for table in tables]
-
-
-def _pack_layout(table: Tensor, mask: Tensor | None) -> tuple[int, ...]:
-    """Return what `Layout` in simplex.cpp reads. The mask has the table's shape, if need be by strides of 0."""
-    *lead, size = table.shape
-    threads, rows = torch.get_num_threads(), table.numel() // size
-    return (threads, rows, size, 0) if mask is None else (threads, rows, size, len(lead), *lead, *mask.stride()[:-1])
-
-
-def _call(
-    library: native.Library,
-    name: str,
-    rule: SimplexRule,
-    table: Tensor,
-    mask: Tensor | None,
-    addresses: Sequence[int | None],
-) -> None:
-    layout, kinds = _pack_layout(table, mask), [native.POINTER] * (len(addresses) + 1)
-    function = library.function(f"regard_simplex_{name}_{SUFFIX[table.dtype]}", ctypes.c_int32, *kinds)
-    function(rule, (ctypes.c_int64 * len(layout))(*layout), *addresses)
 
 
 WEIGHTS = "(Tensor scores, Tensor? allowed, Tensor? alpha, int rule) -> Tensor"

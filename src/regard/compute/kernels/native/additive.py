@@ -12,15 +12,16 @@ from regard.compute.kernels.native.loader import SUFFIX, Library
 _PROBLEM = struct.Struct("15q")  # sizes, strides and threads, as additive.hpp reads them
 _SCORES_TAKE = (*(ctypes.c_void_p,) * 4, ctypes.c_char_p)
 _GRADIENTS_TAKE = (*(ctypes.c_void_p,) * 7, ctypes.c_char_p)
+_NO_MEMORY = "the additive kernel could not allocate its buffers"
 
 
 def compute_scores(library: Library, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
     """Return the scores; all tensors are float32 or float64, and on the CPU."""
-    lead, query, key, weight = _align(query, key, weight)
+    lead, problem, query, key, weight = _align(query, key, weight)
     result = query.new_empty((*lead, query.shape[-2], key.shape[-2]))
     given = [*map(tensor_memory.get_strided_address, (query, key, weight)), tensor_memory.get_unchecked_address(result)]
-    run = library.function(f"regard_additive_scores_{SUFFIX[query.dtype]}", *_SCORES_TAKE)
-    _raise_on_failure(run(*given, _pack_problem(query, key, weight)))
+    if library.function(f"regard_additive_scores_{SUFFIX[query.dtype]}", *_SCORES_TAKE)(*given, problem):
+        raise MemoryError(_NO_MEMORY)
     return result
 
 
@@ -31,7 +32,7 @@ def compute_gradients(
     shapes = query.shape, key.shape, weight.shape
     if not upstream.numel() or not shapes[0][-1]:
         return torch.zeros_like(query), torch.zeros_like(key), torch.zeros_like(weight)
-    lead, query, key, weight = _align(query, key, weight)
+    lead, problem, query, key, weight = _align(query, key, weight)
     upstream = tensor_memory.make_contiguous(upstream)
     made = (
         query.new_empty((*lead, *query.shape[-2:])),
@@ -40,13 +41,15 @@ def compute_gradients(
     )
     run = library.function(f"regard_additive_gradients_{SUFFIX[query.dtype]}", *_GRADIENTS_TAKE)
     given = (*map(tensor_memory.get_strided_address, (query, key, weight)), tensor_memory.get_address(upstream))
-    _raise_on_failure(run(*given, *map(tensor_memory.get_unchecked_address, made), _pack_problem(query, key, weight)))
+    if run(*given, *map(tensor_memory.get_unchecked_address, made), problem):
+        raise MemoryError(_NO_MEMORY)
     return _sum_to_shape(made[0], shapes[0]), _sum_to_shape(made[1], shapes[1]), _sum_to_shape(made[2], shapes[2])
 
 
-def _align(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Tensor, Tensor, Tensor]:
-    """Return the common leading axes, at most two, and each tensor with all of them, without a copy if possible.
+def _align(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, bytes, Tensor, Tensor, Tensor]:
+    """Return the common leading axes, sizes and strides for the loop, and each tensor with all of these axes.
 
+    Nothing is copied if it can be avoided. The loop walks two leading axes: missing ones have size one and stride zero.
     One weight for all stays as it is, so that its gradient is summed where it is made.
     """
     lead = query.shape[:-2]
@@ -58,26 +61,12 @@ def _align(query: Tensor, key: Tensor, weight: Tensor) -> tuple[torch.Size, Tens
         query, key = query.flatten(0, -4), key.flatten(0, -4)
         weight = weight.flatten(0, -3) if weight.dim() > 1 else weight
     query, key, weight = map(tensor_memory.make_rows_contiguous, (query, key, weight))
-    return lead, query, key, weight
-
-
-def _pack_problem(query: Tensor, key: Tensor, weight: Tensor) -> bytes:
-    """Return sizes and strides; missing leading axes have size one and stride zero."""
-    *lead, queries, hidden = query.shape
-    near, far = query.stride()[:-1], key.stride()[:-1]
-    heavy = weight.stride()[:-1]
-    missing = 2 - len(lead)
-    if missing:
-        none = (0,) * missing
-        lead, near, far = [1] * missing + lead, none + near, none + far
-    heavy = (0,) * (2 - len(heavy)) + heavy
-    keys, threads = key.shape[-2], torch.get_num_threads()
-    return _PROBLEM.pack(*lead, queries, keys, hidden, *near, *far, *heavy, weight.dim() == 1, threads)
-
-
-def _raise_on_failure(failure: int) -> None:
-    if failure:
-        raise MemoryError("the additive kernel could not allocate its buffers")
+    *walked, queries, hidden = query.shape
+    none, heavy = (0,) * (2 - len(walked)), weight.stride()[:-1]
+    sizes = *(1,) * len(none), *walked, queries, key.shape[-2], hidden
+    strides = *none, *query.stride()[:-1], *none, *key.stride()[:-1], *(0,) * (2 - len(heavy)), *heavy
+    problem = _PROBLEM.pack(*sizes, *strides, weight.dim() == 1, torch.get_num_threads())
+    return lead, problem, query, key, weight
 
 
 def _sum_to_shape(gradient: Tensor, shape: torch.Size) -> Tensor:
