@@ -147,7 +147,7 @@ def test_the_kernels_totals_are_used_where_there_are_some() -> None:
     for name, options in CASES.items():
         found = attend(*tensors(), **move_parts(options, torch.float64)).weights
         if name != "local":  # windows leave totals where they go many to a call
-            assert (found._totals is not None) == (name in WITH_TOTALS), name
+            assert (found.totals is not None) == (name in WITH_TOTALS), name
 
 
 @pytest.mark.parametrize("name", CASES)

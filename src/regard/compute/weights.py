@@ -17,10 +17,10 @@ from regard.algebra.normalizers import Softmax
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, Parts
 from regard.algebra.scores import Dot, ScaledDot
-from regard.algebra.shapes import Bool, Float, Int, Tensor, widen
+from regard.algebra.shapes import Bool, Float, Tensor, widen
 from regard.algebra.terms import find_numbers
 from regard.compute.indices import check_step, split_index
-from regard.compute.kernels.summary import RowSummary, summarize, summarize_weights
+from regard.compute.kernels.summary import RowSummary, TopWeights, summarize, summarize_weights
 from regard.compute.lowering.backend import BackendResult, RowTotals
 from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias
 from regard.compute.lowering.spans import choose_rows_per_block
@@ -34,13 +34,6 @@ NUMBERS = tuple(f"number of the {name}" for name in Parts._fields)
 FIXED = (Dot, ScaledDot, Full, Causal, Soft)  # they hold neither tensors nor numbers: skipped at each call
 
 BLOCK = 2**20  # scores in a block: what a second cache can hold
-
-
-class TopWeights(NamedTuple):
-    """The largest weights of each query, largest first, and the keys that they belong to."""
-
-    weights: Float[Tensor, "*lead query k"]
-    keys: Int[Tensor, "*lead query k"]
 
 
 class WeightsSummary(NamedTuple):
@@ -66,7 +59,11 @@ class Weights(NotebookDisplay):
     (tensor([[0.5000, 0.5000]]), tensor(0.5000), (1, 2))
     """
 
-    __slots__ = ("_call", "_lead", "_log_prob", "_nan_rows", "_plan", "_totals", "_version")
+    __slots__ = ("_lead", "_nan_rows", "_version", "call", "log_prob", "plan", "totals")
+    call: AttentionCall  # that was computed
+    plan: Plan  # by which it was computed
+    log_prob: Float[Tensor, "*lead query"] | None  # of the keys that a random aggregate chose; None after others
+    totals: RowTotals | None  # what a fused kernel left behind; None after others
 
     def __init__(
         self,
@@ -76,43 +73,23 @@ class Weights(NotebookDisplay):
         log_prob: Float[Tensor, "*lead query"] | None = None,
         nan_rows: Bool[Tensor, "*#lead query"] | None = None,
     ) -> None:
-        self._call, self._nan_rows, self._version = call, nan_rows, record_version(call)
-        self._plan, self._log_prob = plan, log_prob
+        self.call, self._nan_rows, self._version = call, nan_rows, record_version(call)
+        self.plan, self.log_prob = plan, log_prob
         self._lead: tuple[int, ...] | None = None
         known = result.form is not None and result.total is not None
-        self._totals = RowTotals(result.form, result.total) if known else None  # type: ignore[arg-type]
+        self.totals = RowTotals(result.form, result.total) if known else None  # type: ignore[arg-type]
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Return (*lead, queries, keys), with the lead axes of the output, even if only values or mask have them."""
-        return (*(self._lead or self._call.lead), self._call.queries, self._call.keys)
-
-    @property
-    def call(self) -> AttentionCall:
-        """Return the call that was computed."""
-        return self._call
-
-    @property
-    def plan(self) -> Plan:
-        """Return the plan by which the call was computed."""
-        return self._plan
-
-    @property
-    def log_prob(self) -> Float[Tensor, "*lead query"] | None:
-        """Return the log-probability of the keys that a random aggregate chose; None after others."""
-        return self._log_prob
-
-    @property
-    def totals(self) -> RowTotals | None:
-        """Return what a fused kernel left behind; None after others."""
-        return self._totals
+        return (*(self._lead or self.call.lead), self.call.queries, self.call.keys)
 
     def merge_heads(self) -> "Weights":
         """Return the same with the last two lead axes as one: groups and the heads of each become heads."""
         other = copy.copy(self)
         *rest, groups, heads = self.shape[:-2]
         other._lead = (*rest, groups * heads)
-        other._log_prob = None if self._log_prob is None else self._log_prob.flatten(-3, -2)
+        other.log_prob = None if self.log_prob is None else self.log_prob.flatten(-3, -2)
         return other
 
     def __getitem__(self, index: Any) -> Float[Tensor, "..."]:
@@ -142,7 +119,7 @@ class Weights(NotebookDisplay):
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, value)
-        self._version = record_version(self._call)
+        self._version = record_version(self.call)
 
     def __repr__(self) -> str:
         return f"<Weights of shape {self.shape}: dense(), [...], numpy(), tile(), top(k), entropy()>"
@@ -159,12 +136,12 @@ class Weights(NotebookDisplay):
     def dense(self) -> Float[Tensor, "*lead query key"]:
         """Return all weights."""
         self._check_fresh()
-        return self._compute_rows(0, self._call.queries)
+        return self._compute_rows(0, self.call.queries)
 
     def tile(self, rows: slice, columns: slice) -> Float[Tensor, "*lead row column"]:
         """Return the weights of some queries and keys. If the kernel left its totals, only they are computed."""
-        start, stop, _ = check_step("rows", rows).indices(self._call.queries)
-        first, last, _ = check_step("columns", columns).indices(self._call.keys)
+        start, stop, _ = check_step("rows", rows).indices(self.call.queries)
+        first, last, _ = check_step("columns", columns).indices(self.call.keys)
         self._check_fresh()
         with torch.no_grad():
             return self._compute_tile(start, stop, first, last)
@@ -183,46 +160,46 @@ class Weights(NotebookDisplay):
 
     def summary(self, k: int = 5) -> WeightsSummary:
         """Return entropy, received mass and the k largest, in one pass over the weights. Each alone costs as much."""
-        if not 1 <= k <= self._call.keys:
-            raise wrong("k", k, f"1 … keys={self._call.keys}", "ask for no more keys than there are")
+        if not 1 <= k <= self.call.keys:
+            raise wrong("k", k, f"1 … keys={self.call.keys}", "ask for no more keys than there are")
         self._check_fresh()
-        entropies, masses, weights, keys, _ = zip(*self._iterate_blocks(k), strict=True)
+        entropies, masses, tops, _ = zip(*self._iterate_blocks(k), strict=True)
         received = functools.reduce(torch.Tensor.add_, masses)
-        return WeightsSummary(
-            torch.cat(entropies, -1), received, TopWeights(torch.cat(weights, -2), torch.cat(keys, -2))
-        )
+        top = TopWeights(*(torch.cat(blocks, -2) for blocks in zip(*tops, strict=True)))
+        return WeightsSummary(torch.cat(entropies, -1), received, top)
 
     def _iterate_blocks(self, k: int) -> Iterator[RowSummary]:
         """Yield summaries of whole rows, a block of queries at a time."""
-        queries, keys = self._call.queries, self._call.keys
+        queries, keys = self.call.queries, self.call.keys
         size = queries
-        if self._call.parts.normalizer.form != "sequential":
-            depth = self._call.query.shape[-1] if self._call.parts.score.form == "pointwise" else 1
+        if self.call.parts.normalizer.form != "sequential":
+            depth = self.call.query.shape[-1] if self.call.parts.score.form == "pointwise" else 1
             size = choose_rows_per_block(math.prod(self.shape[:-2]) * keys * depth, queries, budget=BLOCK)
         for start in range(0, queries, size):
             with torch.no_grad():
                 yield self._summarize_block(start, min(queries, start + size), k)
 
     def _summarize_block(self, start: int, stop: int, k: int) -> RowSummary:
-        if self._totals is None or self._nan_rows is not None:
+        if self.totals is None or self._nan_rows is not None:
             return summarize_weights(self._compute_rows(start, stop), k)
-        scores, total, scale = _compute_scores(self._call, self._totals, start, stop, 0, self._call.keys)
+        scores, total, scale = _compute_scores(self.call, self.totals, start, stop, 0, self.call.keys)
         lead = torch.broadcast_shapes(scores.shape[:-2], total.shape[:-1])
         scores, total = scores.expand(*lead, *scores.shape[-2:]), total.expand(*lead, total.shape[-1])
         if self._lead is not None:
             scores, total = self._reshape_lead(scores), total.reshape(*self._lead, total.shape[-1])
-        found = summarize(scores, total, scale, k)
-        return found if scores.dtype == self._dtype else RowSummary(*(self._cast(part) for part in found))
+        entropy, received, (largest, keys), total = summarize(scores, total, scale, k)
+        entropy, received, largest, total = map(self._cast, (entropy, received, largest, total))
+        return RowSummary(entropy, received, TopWeights(largest, keys), total)
 
     def _compute_tile(self, start: int, stop: int, first: int, last: int) -> Tensor:
-        if self._totals is None or self._nan_rows is not None:
+        if self.totals is None or self._nan_rows is not None:
             return self._compute_rows(start, stop)[..., first:last]
-        table = _compute_log_weights(self._call, self._totals, start, stop, first, last)
+        table = _compute_log_weights(self.call, self.totals, start, stop, first, last)
         return self._cast(self._reshape_lead(table.exp_()))
 
     def _compute_rows(self, start: int, stop: int) -> Tensor:
         """Compute whole rows by the definition. Rows of a sequential normalizer need all rows before them."""
-        call, sequential = self._call, self._call.parts.normalizer.form == "sequential"
+        call, sequential = self.call, self.call.parts.normalizer.form == "sequential"
         rows = (0, call.queries) if sequential else (start, stop)
         pairs = Pairs(call.queries, call.keys, rows=rows, device=call.query.device)
         query = call.query[..., rows[0] : rows[1], :]
@@ -231,19 +208,19 @@ class Weights(NotebookDisplay):
         table = table[..., start:stop, :] if sequential else table
         if self._nan_rows is not None:
             table = table.masked_fill(self._nan_rows[..., start:stop, None], float("nan"))
-        return self._cast(self._reshape_lead(table.expand(*self._call.lead, *table.shape[-2:])))
+        return self._cast(self._reshape_lead(table.expand(*self.call.lead, *table.shape[-2:])))
 
     @property
     def _dtype(self) -> torch.dtype:
         """Weights of half precision are given in float32."""
-        return torch.promote_types(self._call.dtype, torch.float32)
+        return torch.promote_types(self.call.dtype, torch.float32)
 
     def _cast(self, table: Tensor) -> Tensor:
-        return table.to(self._dtype) if table.is_floating_point() else table
+        return table.to(self._dtype)
 
     def _check_fresh(self) -> None:
         """Raise if something of the call is no longer what it was."""
-        now = record_version(self._call)
+        now = record_version(self.call)
         if self._version is not None and now is not None:
             self._version.compare(now)
 

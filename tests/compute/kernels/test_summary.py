@@ -30,9 +30,9 @@ def test_the_native_pass_tells_what_the_weights_tell(dtype: torch.dtype, columns
         found.entropy[..., :ROWS].double(), torch.special.entr(weights).sum(-1), rtol=bound, atol=bound
     )
     assert torch.allclose(found.received.double(), 40 * weights.sum(-2), rtol=bound, atol=bound)
-    assert torch.allclose(found.weights[..., :ROWS, :].double(), weights.topk(K).values, rtol=bound, atol=bound)
-    own = weights.gather(-1, found.columns[..., :ROWS, :])
-    assert torch.allclose(own, found.weights[..., :ROWS, :].double(), rtol=bound, atol=bound)
+    assert torch.allclose(found.top.weights[..., :ROWS, :].double(), weights.topk(K).values, rtol=bound, atol=bound)
+    own = weights.gather(-1, found.top.keys[..., :ROWS, :])
+    assert torch.allclose(own, found.top.weights[..., :ROWS, :].double(), rtol=bound, atol=bound)
 
 
 @pytest.mark.parametrize("native", [True, False])
@@ -52,8 +52,8 @@ def test_totals_that_are_not_given_are_those_of_a_softmax(
     for own, expected in (
         (found.entropy, torch.special.entr(weights).sum(-1)),
         (found.received, weights.sum(-2)),
-        (found.weights, weights.topk(K).values),
-        (found.weights, weights.gather(-1, found.columns)),
+        (found.top.weights, weights.topk(K).values),
+        (found.top.weights, weights.gather(-1, found.top.keys)),
         (found.total, (SCALE * table.double()).masked_fill(hidden, float("-inf")).logsumexp(-1)),
     ):
         assert torch.allclose(own.double(), expected, rtol=bound, atol=bound)
@@ -65,14 +65,14 @@ def test_the_largest_are_found_among_equals_and_whatever_their_order(k: int) -> 
     table = torch.stack(rows) / 10
     found = summary.summarize(table, None, 1.0, k)
     expected = table.double().softmax(-1)
-    assert torch.allclose(found.weights.double(), expected.topk(k).values, rtol=1e-5)
-    assert torch.allclose(expected.gather(-1, found.columns), found.weights.double(), rtol=1e-5)
-    assert (found.columns.sort(-1).values.diff(dim=-1) > 0).all()
+    assert torch.allclose(found.top.weights.double(), expected.topk(k).values, rtol=1e-5)
+    assert torch.allclose(expected.gather(-1, found.top.keys), found.top.weights.double(), rtol=1e-5)
+    assert (found.top.keys.sort(-1).values.diff(dim=-1) > 0).all()
 
 
 def test_no_key_is_named_twice_where_few_have_weight() -> None:
     table, total = scores(torch.float64)
     found = summary.summarize(table, total, SCALE, K)
-    assert (found.columns.sort(-1).values.diff(dim=-1) > 0).all()
-    assert (found.weights[0, 1, 13] == 0).all()
+    assert (found.top.keys.sort(-1).values.diff(dim=-1) > 0).all()
+    assert (found.top.weights[0, 1, 13] == 0).all()
     assert found.entropy[0, 1, 13] == 0

@@ -13,16 +13,22 @@ from regard.compute.kernels.native.loader import SUFFIX, find_library
 from regard.errors import wrong
 
 
+class TopWeights(NamedTuple):
+    """The largest weights of each query, largest first, and the keys that they belong to."""
+
+    weights: Float[Tensor, "*lead query k"]
+    keys: Int[Tensor, "*lead query k"]
+
+
 class RowSummary(NamedTuple):
-    """Entropy of each row, mass of each column over the rows, and the largest weights with their columns.
+    """Entropy of each row, mass of each column over the rows, and the largest weights.
 
     `total` is the logarithm of what each row was divided by; −inf if it sees nothing.
     """
 
     entropy: Float[Tensor, "*lead row"]
     received: Float[Tensor, "*lead column"]
-    weights: Float[Tensor, "*lead row k"]
-    columns: Int[Tensor, "*lead row k"]
+    top: TopWeights
     total: Float[Tensor, "*lead row"]
 
 
@@ -54,21 +60,21 @@ def summarize(
     given, scores = total is not None, tensor_memory.make_contiguous(scores)
     total = scores.new_empty(*lead, rows) if total is None else tensor_memory.make_contiguous(total.to(scores.dtype))
     entropy, weights = scores.new_empty(*lead, rows), scores.new_empty(*lead, rows, k)
-    places = scores.new_empty(*lead, rows, k, dtype=torch.int64)
+    keys = scores.new_empty(*lead, rows, k, dtype=torch.int64)
     received = scores.new_zeros(*lead, columns, dtype=torch.float64)
     sizes = math.prod(lead), rows, columns, k, columns if seen is None else seen
     layout = (ctypes.c_int64 * 7)(torch.get_num_threads(), *sizes, given)
     number = ctypes.c_float if scores.dtype == torch.float32 else ctypes.c_double
-    pointers = [tensor_memory.get_address(tensor) for tensor in (scores, total, entropy, received, weights, places)]
+    pointers = [tensor_memory.get_address(tensor) for tensor in (scores, total, entropy, received, weights, keys)]
     kinds = [native.POINTER] * len(pointers)
     library.function(f"regard_summary_{SUFFIX[scores.dtype]}", native.POINTER, number, *kinds)(layout, scale, *pointers)
-    return RowSummary(entropy, received.to(scores.dtype), weights, places, total)
+    return RowSummary(entropy, received.to(scores.dtype), TopWeights(weights, keys), total)
 
 
 def summarize_weights(weights: Float[Tensor, "*lead row column"], k: int) -> RowSummary:
     """Return the same of weights that are written out."""
     entropy: Tensor = torch.special.entr(weights).sum(-1)
-    return RowSummary(entropy, _sum_columns(weights), *weights.topk(k, dim=-1), torch.zeros_like(entropy))
+    return RowSummary(entropy, _sum_columns(weights), TopWeights(*weights.topk(k, dim=-1)), torch.zeros_like(entropy))
 
 
 def mask_unseen(scores: Float[Tensor, "*lead row column"], seen: int) -> Bool[Tensor, "row column"]:
@@ -87,7 +93,7 @@ def _summarize_in_torch(scores: Tensor, total: Tensor | None, scale: float, k: i
     table = logarithms.exp()
     finite = logarithms.clamp_min(torch.finfo(table.dtype).min)  # a weight of 0 adds nothing, and 0 × −inf is NaN
     entropy: Tensor = torch.linalg.vecdot(table, finite)
-    return RowSummary(-entropy, _sum_columns(table), *table.topk(k, dim=-1), total)
+    return RowSummary(-entropy, _sum_columns(table), TopWeights(*table.topk(k, dim=-1)), total)
 
 
 def _sum_columns(table: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from regard.errors import wrong
 from regard.inspect.display.fields import Fields
 from regard.inspect.measure import profile_heads
 from regard.inspect.recording import AttentionMap, Recording, Sketch
-from regard.inspect.recording.attention_map import InterruptCheck, never_interrupt
+from regard.inspect.recording.interruption import InterruptCheck, never_interrupt
 
 TILE = 256  # cells of a side; SIZE of static/source.js is the same number, which a test compares
 LEVELS = 24  # a cell is at most 2^24 weights wide

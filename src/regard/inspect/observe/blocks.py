@@ -68,7 +68,7 @@ def join_heads(heads: Sequence[Sketch]) -> Sketch:
 
 def join_blocks(blocks: Sequence[BlockSummary], shape: Shape) -> Sketch:
     """Return the summaries of all blocks as one sketch."""
-    entropies, masses, largest, indices, _ = zip(*(block.summed for block in blocks), strict=True)
+    entropies, masses, tops, _ = zip(*(block.summed for block in blocks), strict=True)
     received = masses[0].new_zeros(shape[0], shape[2])
     for mass in masses:
         received[:, : mass.shape[1]] += mass
@@ -77,8 +77,8 @@ def join_blocks(blocks: Sequence[BlockSummary], shape: Shape) -> Sketch:
     if tables:
         mean, peak = (_pad_and_join(column).cpu() for column in zip(*tables, strict=True))
         overview = PooledMap(mean, peak, (cell_width(shape[1]), cell_width(shape[2])))
-    top = torch.cat(largest, 1).cpu(), torch.cat(indices, 1).int().cpu()
-    return Sketch(torch.cat(entropies, 1).cpu(), received.cpu(), *top, overview)
+    largest, indices = (torch.cat(parts, 1).cpu() for parts in zip(*tops, strict=True))
+    return Sketch(torch.cat(entropies, 1).cpu(), received.cpu(), largest, indices.int(), overview)
 
 
 def _pad_and_join(tables: Sequence[Tensor]) -> Tensor:

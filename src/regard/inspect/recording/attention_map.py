@@ -1,30 +1,25 @@
 """One recorded attention: what can be asked of it, however it is kept."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
 
 from regard.algebra.shapes import Float, Tensor, describe
-from regard.compute.kernels.summary import summarize_weights
-from regard.compute.weights import TopWeights
+from regard.compute.kernels.summary import TopWeights, summarize_weights
 from regard.errors import wrong
 from regard.inspect.recording.explanation import CellExplanation, explain_cell
+from regard.inspect.recording.interruption import InterruptCheck, never_interrupt
 from regard.inspect.recording.origin import Origin
 from regard.notebook import NotebookDisplay
 
 PoolMode = Literal["mean", "max"]
-InterruptCheck = Callable[[], object]
 EVERY = slice(None)
 BLOCK_WEIGHTS = 2**22  # weights that are pooled together
 INTERACTIVE_WEIGHTS = 2**26  # weights that are computed anew while somebody waits: more would take seconds
 MAX_WEIGHTS = 2**32  # weights that are computed anew for one answer: more would take minutes
-
-
-def never_interrupt() -> None:
-    """Do nothing: the check of work that is never interrupted."""
 
 
 class Crop(NamedTuple):

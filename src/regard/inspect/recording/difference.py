@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from regard.algebra.shapes import Float, Tensor
-from regard.compute.weights import TopWeights
+from regard.compute.kernels.summary import TopWeights
 from regard.errors import wrong
 from regard.inspect.recording.attention_map import (
     BLOCK_WEIGHTS,
@@ -15,10 +15,9 @@ from regard.inspect.recording.attention_map import (
     AttentionMap,
     CellGrid,
     Crop,
-    InterruptCheck,
-    never_interrupt,
     split_range,
 )
+from regard.inspect.recording.interruption import InterruptCheck, never_interrupt
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from regard.algebra.shapes import Float, Tensor, describe
-from regard.compute.weights import TopWeights
+from regard.compute.kernels.summary import TopWeights
 from regard.errors import wrong
 from regard.inspect.recording.attention_map import (
     EVERY,
@@ -15,9 +15,8 @@ from regard.inspect.recording.attention_map import (
     AttentionMap,
     CellGrid,
     Crop,
-    InterruptCheck,
-    never_interrupt,
 )
+from regard.inspect.recording.interruption import InterruptCheck, never_interrupt
 from regard.inspect.recording.origin import Origin
 from regard.inspect.recording.sketch import Sketch
 

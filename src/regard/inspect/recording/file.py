@@ -14,9 +14,10 @@ from regard.algebra.shapes import Tensor
 from regard.datasets.bounds import get_bound, parse_json
 from regard.datasets.output_files import replace_output
 from regard.errors import InputError, RegardError, wrong
-from regard.inspect.recording.attention_map import AttentionMap, DenseMap, InterruptCheck, never_interrupt
+from regard.inspect.recording.attention_map import AttentionMap, DenseMap
 from regard.inspect.recording.difference import Difference
 from regard.inspect.recording.factors import FactoredMap, Factors
+from regard.inspect.recording.interruption import InterruptCheck, never_interrupt
 from regard.inspect.recording.origin import OPTIONAL, Origin
 from regard.inspect.recording.recording import Recording, TokenLabels, is_encodable
 from regard.inspect.recording.sketch import PooledMap, Sketch

@@ -6,17 +6,16 @@ from dataclasses import dataclass, field
 import torch
 
 from regard.algebra.shapes import Float, Tensor, describe
-from regard.compute.weights import TopWeights
+from regard.compute.kernels.summary import TopWeights
 from regard.errors import wrong
 from regard.inspect.recording.attention_map import (
     AttentionMap,
     CellGrid,
     Crop,
-    InterruptCheck,
     PoolMode,
-    never_interrupt,
     pool_table,
 )
+from regard.inspect.recording.interruption import InterruptCheck, never_interrupt
 
 FIX = "observe with a larger limit, or fewer sites"
 
