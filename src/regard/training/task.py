@@ -1,10 +1,11 @@
 """What can be trained: data, a model, a loss, and how good it is. Nothing here knows what the data is."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, overload, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, Self, TypeVar, overload, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -75,7 +76,26 @@ class Task(Protocol[Batch]):
     def save(self, folder: Path) -> None: ...
 
 
-class LazyBatches(Sequence[Batch], Generic[Batch]):
+class LazySequence(Sequence[Item], ABC):
+    """A sequence whose items are made when they are asked for; a slice of it is another one."""
+
+    @abstractmethod
+    def make(self, index: int) -> Item:
+        """Return one item."""
+
+    @abstractmethod
+    def select(self, chosen: slice) -> Self:
+        """Return some of the items."""
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> Item | Self:
+        return self.select(index) if isinstance(index, slice) else self.make(index)
+
+
+class LazyBatches(LazySequence[Batch]):
     """Batches that are made when they are asked for, from lists of item numbers."""
 
     def __init__(self, groups: Sequence[Sequence[int]], collate: Callable[[Sequence[int]], Batch]) -> None:
@@ -85,14 +105,11 @@ class LazyBatches(Sequence[Batch], Generic[Batch]):
     def __len__(self) -> int:
         return len(self.groups)
 
-    @overload
-    def __getitem__(self, index: int) -> Batch: ...
-    @overload
-    def __getitem__(self, index: slice) -> "LazyBatches[Batch]": ...
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return LazyBatches(self.groups[index], self.collate)
+    def make(self, index: int) -> Batch:
         return self.collate(self.groups[index])
+
+    def select(self, chosen: slice) -> "LazyBatches[Batch]":
+        return LazyBatches(self.groups[chosen], self.collate)
 
     def __iter__(self) -> Iterator[Batch]:
         return map(self.collate, self.groups)

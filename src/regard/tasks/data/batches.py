@@ -1,7 +1,7 @@
 """Batches of like lengths within a budget of tokens, or of one size, the same whenever they are asked for."""
 
 from collections.abc import Callable, Iterable, Sequence, Sized
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import NamedTuple, TypeVar
 
 import numpy
 import torch
@@ -10,13 +10,14 @@ from regard.algebra.shapes import Int, Tensor
 from regard.errors import InputError, wrong
 from regard.tasks.data.rows import Array, tabulate_lengths
 from regard.training import DataShare
+from regard.training.task import LazySequence
 
 Row = TypeVar("Row", bound=Sized)
 Result = TypeVar("Result")
 Lengths = Sequence[int] | Sequence[tuple[int, ...]] | Array
 
 
-class BatchPlan(Sequence[list[int]]):
+class BatchPlan(LazySequence[Sequence[int]]):
     """The batches of an epoch, which are cut when they are asked for: millions of lists would not fit in memory.
 
     Batch i has the items of `order` from `bounds[turns[i]]` on, of which this process takes its share.
@@ -28,13 +29,10 @@ class BatchPlan(Sequence[list[int]]):
     def __len__(self) -> int:
         return len(self.turns)
 
-    @overload
-    def __getitem__(self, index: int) -> list[int]: ...
-    @overload
-    def __getitem__(self, index: slice) -> "BatchPlan": ...
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return BatchPlan(self.order, self.bounds, self.turns[index], self.part)
+    def select(self, chosen: slice) -> "BatchPlan":
+        return BatchPlan(self.order, self.bounds, self.turns[chosen], self.part)
+
+    def make(self, index: int) -> Sequence[int]:
         group = self.turns[index]
         return self.part.select(self.order[self.bounds[group] : self.bounds[group + 1]].tolist())
 

@@ -7,7 +7,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy
 from numpy.typing import ArrayLike
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from regard.tasks.data.pairs import SentencePair
 from regard.tasks.data.row_files import RowWriter
 from regard.tasks.data.rows import Array, Rows
+from regard.training.task import LazySequence
 
 BLOCK = 2**13  # pairs that are held as objects at once
 SIGNS = re.compile(r"[\W_]+")  # all but letters and digits, as `str.isalnum` tells them
@@ -34,7 +35,7 @@ class PairHashes(NamedTuple):
         return PairHashes(*(part[chosen] for part in self))
 
 
-class PairRows(Sequence[SentencePair]):
+class PairRows(LazySequence[SentencePair]):
     """Pairs that are decoded when they are asked for, from rows with the bytes of each (`SentencePair.to_bytes`)."""
 
     def __init__(self, rows: Rows) -> None:
@@ -47,12 +48,8 @@ class PairRows(Sequence[SentencePair]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    @overload
-    def __getitem__(self, index: int) -> SentencePair: ...
-    @overload
-    def __getitem__(self, index: slice) -> "PairRows": ...
-    def __getitem__(self, index: int | slice) -> Any:
-        return self.select(index) if isinstance(index, slice) else decode_pair(self.rows[index].tobytes())
+    def make(self, index: int) -> SentencePair:
+        return decode_pair(self.rows[index].tobytes())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and all(map(tuple.__eq__, self, other))

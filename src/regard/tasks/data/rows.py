@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, overload
+from typing import Any
 
 import numpy
 from numpy.typing import ArrayLike, NDArray
 
+from regard.training.task import LazySequence
+
 Array = NDArray[Any]
 
 
-class Rows(Sequence[Array]):
+class Rows(LazySequence[Array]):
     """Row i is `values[offsets[i]:offsets[i + 1]]`; with `chosen`, those of its rows, in its order.
 
     >>> rows = Rows.flatten([[5, 6, 7], [], [8]], "uint16")
@@ -47,15 +49,10 @@ class Rows(Sequence[Array]):
     def __len__(self) -> int:
         return len(self.offsets) - 1 if self.chosen is None else len(self.chosen)
 
-    @overload
-    def __getitem__(self, index: int) -> Array: ...
-    @overload
-    def __getitem__(self, index: slice) -> "Rows": ...
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return self.select(index)
+    def make(self, index: int) -> Array:
         row = range(len(self))[index] if self.chosen is None else int(self.chosen[index])
-        return self.values[self.offsets[row] : self.offsets[row + 1]]
+        found: Array = self.values[self.offsets[row] : self.offsets[row + 1]]
+        return found
 
 
 def choose_dtype(ids: int) -> str:
