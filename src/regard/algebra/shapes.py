@@ -43,10 +43,11 @@ def describe(thing: object) -> str:
     return repr(thing) if thing is None or isinstance(thing, int | float | str) else f"a {type(thing).__name__}"
 
 
-def check_tensor(name: str, thing: object) -> None:
-    """Raise unless this is a tensor."""
+def check_tensor(name: str, thing: object) -> Tensor:
+    """Return the tensor; raise if it is something else."""
     if not isinstance(thing, Tensor):
         raise wrong_kind(name, describe(thing), "a tensor", "write torch.tensor(...)")
+    return thing
 
 
 COMPUTED = (torch.float32, torch.bfloat16, torch.float16, torch.float64)  # torch has no sums of narrower ones

@@ -105,7 +105,24 @@ class DynamicNtkScaling(FrequencyScaling):
 
 
 @dataclass(frozen=True, slots=True)
-class YarnScaling(FrequencyScaling):
+class RampScaling(FrequencyScaling):
+    """Frequencies that turn more than `fast` times in the training's length are kept, those below `slow` divided."""
+
+    factor: float
+    trained: int
+    slow: float
+    fast: float
+    advice: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        _check_factor(self.factor)
+        _check_trained(self.trained)
+        if not 0 < self.slow < self.fast:
+            raise wrong("slow", self.slow, f"above 0 and below fast={self.fast}", self.advice)
+
+
+@dataclass(frozen=True, slots=True)
+class YarnScaling(RampScaling):
     r"""Frequencies that turn often within the training's length are kept, those that turn rarely are divided: *YaRN*.
 
     $$ \omega'_j = (1 - \gamma_j) \frac{\omega_j}{s} + \gamma_j\, \omega_j, \qquad
@@ -117,25 +134,18 @@ class YarnScaling(FrequencyScaling):
     (`amplitude`), which sharpens the softmax. Peng et al. 2023, eq. 17-22.
     """
 
-    factor: float
-    trained: int
-    fast: float = 32.0
     slow: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_turns(self, "use 1 and 32, as the paper does")
+    fast: float = 32.0
+    advice: ClassVar[str] = "use 1 and 32, as the paper does"
 
     def scale(self, dim: int, base: float, length: int | Tensor) -> Float[Tensor, " half"]:
         omega = frequencies(dim, base=base)
-        first, last = (dim * math.log(self.trained / (2 * math.pi * n)) / (2 * math.log(base)) for n in self._turns)
+        fast, slow = (math.log(self.trained / (2 * math.pi * turns)) for turns in (self.fast, self.slow))
+        first, last = (dim * one / (2 * math.log(base)) for one in (fast, slow))
         first, last = max(math.floor(first), 0), min(math.ceil(last), dim - 1)
         width = last - first or 0.001  # if both are one, the step is steep instead of undefined
-        slow = ((torch.arange(dim // 2, dtype=torch.float64) - first) / width).clamp(0, 1)
-        return torch.lerp(omega, omega / self.factor, slow)
-
-    @property
-    def _turns(self) -> tuple[float, float]:
-        return self.fast, self.slow
+        slowness = ((torch.arange(dim // 2, dtype=torch.float64) - first) / width).clamp(0, 1)
+        return torch.lerp(omega, omega / self.factor, slowness)
 
     @property
     def amplitude(self) -> float:
@@ -143,7 +153,7 @@ class YarnScaling(FrequencyScaling):
 
 
 @dataclass(frozen=True, slots=True)
-class Llama3Scaling(FrequencyScaling):
+class Llama3Scaling(RampScaling):
     r"""Frequencies are divided by a number if they turn less than `slow` times in the training's length.
 
     $$ \omega'_j = (1 - \gamma_j) \frac{\omega_j}{s} + \gamma_j\, \omega_j, \qquad
@@ -157,9 +167,7 @@ class Llama3Scaling(FrequencyScaling):
     trained: int = 8192
     slow: float = 1.0
     fast: float = 4.0
-
-    def __post_init__(self) -> None:
-        _check_turns(self, "use 1 and 4, as Llama 3.1 does")
+    advice: ClassVar[str] = "use 1 and 4, as Llama 3.1 does"
 
     def scale(self, dim: int, base: float, length: int | Tensor) -> Float[Tensor, " half"]:
         omega = frequencies(dim, base=base)
@@ -198,7 +206,7 @@ def read_scaling(settings: Mapping[str, Any]) -> float | FrequencyScaling:
     """Return the scaling that a model of transformers names in `rope_scaling` or `rope_parameters`.
 
     >>> read_scaling({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096})
-    YarnScaling(factor=4.0, trained=4096, fast=32.0, slow=1.0)
+    YarnScaling(factor=4.0, trained=4096, slow=1.0, fast=32.0)
     """
     kind = settings.get("rope_type", settings.get("type", "default"))
     if kind == "default":
@@ -231,10 +239,3 @@ def _check_factor(factor: float) -> None:
 def _check_trained(trained: int) -> None:
     if trained < 1:
         raise wrong("trained", trained, "the length of the training's texts, 1 or more", "use 4096, say")
-
-
-def _check_turns(scaling: YarnScaling | Llama3Scaling, fix: str) -> None:
-    _check_factor(scaling.factor)
-    _check_trained(scaling.trained)
-    if not 0 < scaling.slow < scaling.fast:
-        raise wrong("slow", scaling.slow, f"above 0 and below fast={scaling.fast}", fix)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
 from regard.errors import find_nearest, wrong
 from regard.tasks.data.fingerprints import check_fingerprint
@@ -26,7 +26,7 @@ class TaskDefinition(ABC, Generic[Config]):
     built from them, and how a trained one is loaded.
     """
 
-    config_type: type[Config]  # a frozen dataclass with `task`, the name of the task, `data` and `training`
+    config_type: type[Config]  # in brackets behind the base: frozen, with `task`, its name, `data`, `training`
     presets: Mapping[str, Any]  # by the names that --preset takes; the first is the default
     data_help: str  # what may be named as data, in a sentence or two
     data_field: str  # the field of `config.data` that names the data; empty if there is nothing to name
@@ -34,6 +34,10 @@ class TaskDefinition(ABC, Generic[Config]):
     run_name: str = "{data}-{preset}"  # the name of a run folder; {given} is the preset only if it was named
     goal: Goal | None = None  # what decides which weights are the best; if none, config.measure.goal says it
     aliases: Mapping[str, Sequence[str]] = {}  # names that stand for several fields
+
+    def __init_subclass__(cls) -> None:
+        (kind,) = get_args(cls.__orig_bases__[0])  # type: ignore[attr-defined]
+        cls.config_type = kind
 
     @cached_property
     def default(self) -> Config:

@@ -24,8 +24,7 @@ class Prior(Bias):
 
     def __init__(self, prior: Float[Tensor, "*lead key"]) -> None:
         super().__init__()
-        check_tensor("prior", prior)
-        self.hold("prior", prior)
+        self.hold("prior", check_tensor("prior", prior))
 
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
         return self.prior[..., None, pairs.column[0]]
@@ -63,8 +62,7 @@ class Dense(Bias):
 
     def __init__(self, table: Float[Tensor, "*lead query key"]) -> None:
         super().__init__()
-        check_tensor("table", table)
-        self.hold("table", table)
+        self.hold("table", check_tensor("table", table))
 
     def forward(self, pairs: Pairs) -> Float[Tensor, "..."]:
         rows = self.table if self.table.shape[-2] == 1 else self.table[..., pairs.row[:, 0], :]

@@ -26,7 +26,6 @@ from regard.tasks.prediction import load_model
 class CaptioningDefinition(TaskDefinition[CaptioningConfig]):
     """Say what is in an image."""
 
-    config_type = CaptioningConfig
     presets: Mapping[str, AttentionKind] = {name: name for name in get_args(AttentionKind)}
     data_help = """IMAGES is scenes or scenes-zh (drawn here, endless, with captions in English or Chinese), or a folder
 with captions.tsv (lines of an image and a caption with a tab between, of which a tenth each is held out for validation

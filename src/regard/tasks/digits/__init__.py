@@ -9,12 +9,10 @@ from regard.tasks.tensor_task import TensorTaskDefinition
 class DigitsDefinition(TensorTaskDefinition[DigitsConfig]):
     """Say which of ten classes a picture is of."""
 
-    config_type, task_type, predictor_type = DigitsConfig, DigitsTask, DigitsPredictor
+    task_type, predictor_type = DigitsTask, DigitsPredictor
     presets, load_splits = PRESETS, staticmethod(load_splits)
-    data_help = (
-        "DATA is digits (of scikit-learn), a folder with the four idx files of MNIST or Fashion-MNIST, "
-        "gzipped or not, or a folder with the folders 0 to 9, each with images of its digit."
-    )
+    data_help = """DATA is digits (of scikit-learn), a folder with the four idx files of MNIST or Fashion-MNIST, gzipped
+or not, or a folder with the folders 0 to 9, each with images of its digit."""
     data_field = "source"
 
     def build_preset(self, name: str, data: DigitsData) -> DigitsConfig:

@@ -10,7 +10,7 @@ from regard.tasks.tensor_task import TensorTaskDefinition
 class InversionDefinition(TensorTaskDefinition[InversionConfig]):
     """Say a sequence in another order."""
 
-    config_type, task_type, predictor_type = InversionConfig, InversionTask, InversionPredictor
+    task_type, predictor_type = InversionTask, InversionPredictor
     presets, load_splits = PRESETS, staticmethod(generate_splits)
     data_help = "DATA is the rule: invert, copy or sort; sequences are generated."
     data_field = "rule"

@@ -12,12 +12,10 @@ from regard.tasks.tensor_task import TensorTaskDefinition
 class MemoryDefinition(TensorTaskDefinition[MemoryConfig]):
     """Answer questions about generated stories."""
 
-    config_type, task_type, predictor_type = MemoryConfig, MemoryTask, MemoryPredictor
+    task_type, predictor_type = MemoryTask, MemoryPredictor
     presets, load_splits = PRESETS, staticmethod(generate_splits)
-    data_help = (
-        "Stories are generated, with questions that need one, two or three of their facts; there is no DATA to name. "
-        "--preset question-kinds: the twenty kinds of questions of Weston et al. 2015, in our own words."
-    )
+    data_help = """Stories are generated, with questions that need one, two or three of their facts; there is no DATA to
+name. --preset question-kinds: the twenty kinds of questions of Weston et al. 2015, in our own words."""
     data_field = ""
     data_noun = "stories"
     run_name = "memory-{given}"

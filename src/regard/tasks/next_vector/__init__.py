@@ -9,12 +9,10 @@ from regard.tasks.tensor_task import TensorTaskDefinition
 class NextVectorDefinition(TensorTaskDefinition[NextVectorConfig]):
     """Predict the last vector of a sequence."""
 
-    config_type, task_type, predictor_type = NextVectorConfig, NextVectorTask, NextVectorPredictor
+    task_type, predictor_type = NextVectorTask, NextVectorPredictor
     presets, load_splits = PRESETS, staticmethod(load_splits)
-    data_help = (
-        "DATA is a rule (retrieval, rotation, linear), or a .npy or CSV file: a row for each moment, "
-        "or whole sequences."
-    )
+    data_help = """DATA is a rule (retrieval, rotation, linear), or a .npy or CSV file: a row for each moment, or whole
+sequences."""
     data_field = "source"
     run_name = "next-vector-{data}"
 

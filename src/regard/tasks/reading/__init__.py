@@ -19,7 +19,7 @@ from regard.tasks.reading.task import ReadingTask, build_embedding, open_questio
 class ReadingDefinition(TaskDefinition[ReadingConfig]):
     """Find the answer to a question in a passage."""
 
-    config_type, presets = ReadingConfig, READERS
+    presets = READERS
     data_help = """QUESTIONS is facts or facts-zh (generated, endless, in English or Chinese), a file in the format of
 SQuAD 1.1, which is cut by article, or a folder with train-….json and dev-….json; plain or gzip. --vectors names a file
 of GloVe."""

@@ -9,7 +9,7 @@ from regard.tasks.tensor_task import TensorTaskDefinition
 class RegressionDefinition(TensorTaskDefinition[RegressionConfig]):
     """Learn a curve from points."""
 
-    config_type, task_type, predictor_type = RegressionConfig, RegressionTask, RegressionPredictor
+    task_type, predictor_type = RegressionTask, RegressionPredictor
     presets, load_splits = PRESETS, staticmethod(load_known_points)
     data_help = """DATA is curve (the textbook's, noisy), diabetes (of scikit-learn), or a CSV file: any separator, with
 decimal points or commas; text is used as categories, dates are left out."""

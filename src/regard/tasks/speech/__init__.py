@@ -19,7 +19,7 @@ from regard.tasks.speech.task import VOCABULARY, SpeechTask
 class SpeechDefinition(TaskDefinition[SpeechConfig]):
     """Write down what is said."""
 
-    config_type, presets = SpeechConfig, SPELLERS
+    presets = SPELLERS
     data_help = """SOUNDS is tones (generated, endless), a folder of sound files with transcripts.tsv or a text file
 beside each, or a folder or zip file of spoken digits named DIGIT_SPEAKER_INDEX.wav (the Free Spoken Digit Dataset)."""
     data_field = data_noun = "sounds"

@@ -47,7 +47,7 @@ def prepare_vocabularies(config: TranslationConfig, data: ParallelText) -> Vocab
 class TranslationDefinition(TaskDefinition[TranslationConfig]):
     """Translate sentences."""
 
-    config_type, presets = TranslationConfig, PRESETS
+    presets = PRESETS
     data_help = """TEXT is numbers, dates or phrases-zh (English to Chinese), which are embedded and endless; a folder
 with train.en, train.de, …, a table with a tab between sentence and translation, or two aligned files; plain or gzip,
 UTF-8."""

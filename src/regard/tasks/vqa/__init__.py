@@ -20,7 +20,7 @@ JITTER = 0.08
 class VqaDefinition(TaskDefinition[VqaConfig]):
     """Answer questions about images."""
 
-    config_type, presets = VqaConfig, PRESETS
+    presets = PRESETS
     data_help = """QUESTIONS is easy-vqa (in its package), scenes or scenes-zh (drawn here, asked about in English
 or Chinese), or a folder with images and questions.json, a list of [question, answer, image], an image by its name or by
 a number n for n.png; or folders train and test with these."""

@@ -17,6 +17,12 @@ template <class Body> void for_each_row(int64_t threads, int64_t rows, int64_t w
     for (int64_t row = 0; row < rows; ++row) body(row, !real || real[row]);
 }
 
+// The backward pass of a row that is not real: its gradient goes to the state before, and none to the gates.
+template <class T, class... Gates> void skip_row(int64_t size, const T* up, T* on, int64_t width, Gates... gates) {
+    (std::fill(gates, gates + width, T(0)), ...);
+    for (int64_t j = 0; j < size; ++j) on[j] += up[j];
+}
+
 // kept: reset, update, candidate, and the candidate's share of the hidden product; may be null.
 template <class T>
 int gru_cell(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const T* input, const T* hidden,
@@ -44,12 +50,7 @@ int gru_cell_backward(int64_t threads, int64_t rows, int64_t size, const uint8_t
     for_each_row(threads, rows, 8 * size, real, [=](int64_t row, bool is_real) {
         const T *keep = kept + row * 4 * size, *old = before + row * size, *up = upstream + row * size;
         T *x = by_input + row * 3 * size, *h = by_hidden + row * 3 * size, *on = carry + row * size;
-        if (!is_real) {
-            std::fill(x, x + 3 * size, T(0));
-            std::fill(h, h + 3 * size, T(0));
-            for (int64_t j = 0; j < size; ++j) on[j] += up[j];
-            return;
-        }
+        if (!is_real) return skip_row(size, up, on, 3 * size, x, h);
         for_each_part<T>(size, [=](LaneRange<T> part) {
             const Vector<T> grad = part.load_lanes(up) + part.load_lanes(on);
             const Vector<T> reset = part.load_lanes(keep), update = part.load_lanes(keep + size);
@@ -93,18 +94,14 @@ int lstm_cell(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, 
     return 0;
 }
 
-// `carry` goes out as 0 where the row is real: all of the state's gradient goes through the gates.
+// `carry` goes out as 0 if the row is real: all of the state's gradient goes through the gates.
 template <class T>
 int lstm_cell_backward(int64_t threads, int64_t rows, int64_t size, const uint8_t* real, const T* kept, const T* cell_before,
               const T* upstream, T* by_gates, T* carry, T* cell_carry) {
     for_each_row(threads, rows, 8 * size, real, [=](int64_t row, bool is_real) {
         const T *keep = kept + row * 5 * size, *old_cell = cell_before + row * size, *up = upstream + row * size;
         T *gates = by_gates + row * 4 * size, *on = carry + row * size, *cell = cell_carry + row * size;
-        if (!is_real) {
-            std::fill(gates, gates + 4 * size, T(0));
-            for (int64_t j = 0; j < size; ++j) on[j] += up[j];
-            return;
-        }
+        if (!is_real) return skip_row(size, up, on, 4 * size, gates);
         for_each_part<T>(size, [=](LaneRange<T> part) {
             const Vector<T> grad = part.load_lanes(up) + part.load_lanes(on);
             const Vector<T> in = part.load_lanes(keep), forget = part.load_lanes(keep + size);
