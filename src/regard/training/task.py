@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, Self, TypeVar, overload, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, overload, runtime_checkable
 
 from torch import Tensor, nn
 
@@ -84,14 +84,14 @@ class LazySequence(Sequence[Item], ABC):
         """Return one item."""
 
     @abstractmethod
-    def select(self, chosen: slice) -> Self:
+    def select(self, chosen: slice) -> Any:
         """Return some of the items."""
 
     @overload
     def __getitem__(self, index: int) -> Item: ...
     @overload
-    def __getitem__(self, index: slice) -> Self: ...
-    def __getitem__(self, index: int | slice) -> Item | Self:
+    def __getitem__(self, index: slice) -> Any: ...
+    def __getitem__(self, index: Any) -> Any:
         return self.select(index) if isinstance(index, slice) else self.make(index)
 
 
