@@ -29,6 +29,26 @@ def test_curves_of_several_runs(tmp_path: Path) -> None:
         assert f">{word}</text>" in text
 
 
+def test_curves_are_in_the_terminal_if_no_picture_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [write_run(tmp_path / name, rate) for name, rate in (("first", 0.1), ("second", 0.3))]
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    call_command("show", [str(runs[0]), "--curves"])
+    loss, exact, rate = capsys.readouterr().out.splitlines()
+    assert loss.split()[:2] == ["loss", "training"]
+    assert loss.rstrip().endswith("2.727 → 0.7692  step 1 → 29")
+    assert loss.split()[2].startswith("█▇")
+    assert loss.split()[2].endswith("▂▁▁▁▁▁")
+    assert exact.split() == ["exact", "validation", "▁", "50", "→", "50", "step", "30", "→", "30"]
+    assert rate.split()[:3] == ["learning", "rate", "training"]
+    call_command("show", [*map(str, runs), "--curves", "--language", "zh"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:3] for line in lines[:2]] == [["损失", "训练", "first"], ["损失", "训练", "second"]]
+    assert not list(Path().iterdir()), "nothing is written that was not asked for"
+
+
 def test_curves_of_a_folder_that_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"which has no metrics\.jsonl, expected a run folder; fix: name a folder"):
         call_command("show", [str(tmp_path), "--curves", "--output", str(tmp_path / "a.png")])

@@ -20,7 +20,7 @@ class ShowRunOptions(ShowOptions, LoadOptions):
     """Options of a map of what a run attends to."""
 
     curves: Annotated[bool, Parameter(negative="")] = False
-    "Draw how the training went instead; several runs are drawn over each other. --output names the picture."
+    "Draw how the training went instead; in the terminal, or as the picture that --output names."
 
 
 ShowRunFlags = Annotated[ShowRunOptions | None, Parameter(name="*")]

@@ -35,9 +35,7 @@ RunCurves = Mapping[str, Mapping[str, Curve]]  # quantity → "training" or "val
 
 def draw_curves(runs: Mapping[str, RunCurves], title: str = "", *, language: Language = "en") -> Figure:
     """Draw a plot for each quantity, a color for each run: lines for training, marks on them for held-out data."""
-    quantities = list(dict.fromkeys(name for curves in runs.values() for name in curves))
-    if not quantities:
-        raise wrong("runs", "none that has trained a step", "at least one", "train it first, or name another run")
+    quantities = list_quantities(runs)
     sheet = Sheet(choose_fonts([title, *runs, *quantities], language))
     colors = {run: LINES[place % len(LINES)] for place, run in enumerate(runs)}
     top = 0.0
@@ -55,6 +53,14 @@ def draw_curves(runs: Mapping[str, RunCurves], title: str = "", *, language: Lan
     ]
     sheet.add_key(key, 0.0, sheet.measure().y0 - GAP, columns=min(3, len(key)))
     return sheet.finish(title)
+
+
+def list_quantities(runs: Mapping[str, RunCurves]) -> list[str]:
+    """Return the names of what the runs have measured; raise if there is nothing."""
+    quantities = list(dict.fromkeys(name for curves in runs.values() for name in curves))
+    if not quantities:
+        raise wrong("runs", "none that has trained a step", "at least one", "train it first, or name another run")
+    return quantities
 
 
 def make_mark(part: str, color: str, label: str = "") -> Line2D:

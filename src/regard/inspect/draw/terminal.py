@@ -10,6 +10,7 @@ from regard.inspect.draw.arrays import Numbers, to_array
 from regard.inspect.draw.labels import make_visible, shorten_together
 
 SHADES = " ░▒▓█"
+BARS = "▁▂▃▄▅▆▇█"
 TALLEST = 12  # signs of a column's label
 WIDE = 2  # cells of a column: as wide as a Chinese character
 LONGEST = 20  # cells of a row's label
@@ -59,6 +60,20 @@ def render_block(
             line.append(choose_shade(weight) * WIDE, style=choose_color(weight))
         line.rstrip()
         yield line
+
+
+def render_curve(values: Sequence[float], width: int) -> str:
+    """Return numbers as bars, from the lowest to the highest; the mean of neighbors if there are more than `width`.
+
+    >>> render_curve([0.0, 2.0, 4.0, 7.0, math.nan], 9), render_curve([0.0, 2.0, 4.0, 8.0], 2)
+    ('▁▃▅█ ', '▁█')
+    """
+    count = min(width, len(values))
+    parts = [values[place * len(values) // count : (place + 1) * len(values) // count] for place in range(count)]
+    means = [sum(part) / len(part) for part in parts]
+    finite = [mean for mean in means if math.isfinite(mean)] or [0.0]
+    low, step = min(finite), (max(finite) - min(finite)) / (len(BARS) - 1) or 1.0
+    return "".join(BARS[round((mean - low) / step)] if math.isfinite(mean) else " " for mean in means)
 
 
 def choose_shade(weight: float) -> str:
