@@ -35,7 +35,7 @@ def wrap_storage_errors(what: str, place: Path) -> Iterator[None]:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a new file and forces it to the disk."""
+    """Write a new file and force it to the disk."""
     with path.open("wb") as file:
         file.write(content)
         file.flush()
@@ -115,10 +115,10 @@ def compute_sha256(path: Path) -> str:
 
 
 @contextmanager
-def lock_file(path: Path) -> Iterator[None]:
-    """Wait until no other process is here. The system gives the lock back when a process dies."""
+def lock_file(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Wait until no other process is here, or raise an OSError. The system gives the lock back when a process dies."""
     import fcntl  # not on Windows
 
     with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

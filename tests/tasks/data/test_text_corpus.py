@@ -5,6 +5,7 @@ import gzip
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,7 +26,7 @@ from regard.tasks.data import (
 from regard.tasks.data.dataset import compute_fingerprint
 from regard.tasks.data.row_files import RowWriter
 from regard.tasks.data.text_corpus import StoredCorpus
-from regard.training.storage import StorageError
+from regard.training.storage import StorageError, lock_file
 
 LINES = [f"line {number} of some\tZeile {number % 29} von einigen ä" for number in range(211)]
 
@@ -184,3 +185,41 @@ prepare_folder(Path(sys.argv[1]), {}, build)
     prepared_folder.prepare_folder(cache / "a", {}, lambda place: {"files": [path.name for path in place.iterdir()]})
     assert sorted(path.name for path in cache.iterdir()) == ["a", "a.lock"]
     assert [path.name for path in (cache / "a").iterdir()] == ["manifest.json"], "nothing of the other is in it"
+
+
+def age(path: Path, days: float) -> None:
+    """Let a file or folder be as old as this."""
+    then = time.time() - days * 86_400
+    os.utime(path, (then, then))
+
+
+def test_folders_that_cannot_be_used_again_are_removed(cache: Path, large: None, tmp_path: Path) -> None:
+    for name in ("gone", "changed", "kept", "young", "built"):
+        (tmp_path / name).mkdir()
+        write_table(tmp_path / name).rename(tmp_path / name / f"{name}.tsv")
+        load_parallel_table(tmp_path / name / f"{name}.tsv")
+    folders = {path.name.split("-")[0]: path for path in cache.iterdir() if path.is_dir()}
+    for name in ("gone", "young", "built"):
+        (tmp_path / name / f"{name}.tsv").unlink()
+    os.utime(tmp_path / "changed" / "changed.tsv", (10**9 + 7, 10**9 + 7))
+    for name in ("gone", "changed", "kept", "built"):
+        age(folders[name] / "manifest.json", 2)
+    for name in (".half.writing", ".deleting-other", "by hand"):
+        (cache / name).mkdir()
+        age(cache / name, 2)
+    with lock_file(cache / f"{folders['built'].name}.lock"):
+        load_parallel_table(write_table(tmp_path))
+    left = {path.name.split("-")[0] for path in cache.iterdir() if path.is_dir()}
+    assert left == {"kept", "young", "built", "t", "by hand"}
+
+
+def test_the_last_folders_of_a_kind_are_kept(cache: Path) -> None:
+    folders = [cache / f"ids-{number}" for number in range(prepared_folder.KEPT + 3)]
+    for folder in folders:
+        prepared_folder.prepare_folder(folder, {}, lambda place: {})
+    for number, folder in enumerate(folders):
+        age(folder / "manifest.json", 20 - number)
+    prepared_folder.prepare_folder(folders[1], {}, lambda place: pytest.fail("it is there"))
+    prepared_folder.prepare_folder(cache / "ids-last", {}, lambda place: {})
+    left = {path.name for path in cache.iterdir() if path.is_dir()}
+    assert left == {"ids-1", "ids-last", *(f"ids-{number}" for number in range(5, prepared_folder.KEPT + 3))}

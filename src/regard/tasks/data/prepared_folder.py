@@ -2,9 +2,10 @@
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from regard.errors import wrong
 from regard.training.storage import create_atomically, lock_file, remove_folder, wrap_storage_errors, write_file
 
 MANIFEST = "manifest.json"
+KEPT = 8  # folders of one kind
+DAY = 86_400  # seconds; longer than a run goes without opening its data
 FORMAT = 1  # of the files of these folders: with another one they are made again
 SETTLED = 2.0  # seconds after which another change of a file has another time, on any file system
 Facts = Mapping[str, Any]  # what a folder was made of, as JSON has it
@@ -36,7 +39,10 @@ def prepare_folder(folder: Path, facts: Facts, build: Build) -> Facts:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with lock_file(folder.with_name(f"{folder.name}.lock")):
             known = read_manifest(folder, facts)
-            return build_folder(folder, facts, build) if known is None else known
+            if known is None:
+                known = build_folder(folder, facts, build)
+                remove_old_folders(folder)
+            return known
 
 
 def build_folder(folder: Path, facts: Facts, build: Build) -> Facts:
@@ -61,9 +67,42 @@ def read_manifest(folder: Path, facts: Facts) -> Facts | None:
         known: Facts = found["known"]
         # As JSON has them: a tuple comes back as a list.
         same = found["format"] == FORMAT and found["facts"] == parse_json(json.dumps(facts))
+        if same and whole:
+            os.utime(folder / MANIFEST)  # when it was used last
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return known if same and whole else None
+
+
+def remove_old_folders(new: Path) -> None:
+    """Remove what is beside a new folder and was not used for a day, if it can no longer be used or there are many.
+
+    What cannot be used was made of files that have changed or are gone, or by another version. Of folders of one kind,
+    such as the vocabularies of a corpus, the last few are kept. What `build_folder` did not make is not touched.
+    """
+    with suppress(OSError):
+        ages = {path.parent: time.time() - path.stat().st_mtime for path in new.parent.glob(f"*/{MANIFEST}")}
+        kind = new.name.rpartition("-")[0]
+        same = [folder for folder in sorted(ages, key=lambda one: ages[one]) if folder.name.rpartition("-")[0] == kind]
+        for folder, age in ages.items():
+            if folder != new and age > DAY and (folder in same[KEPT:] or is_outdated(folder)):
+                with suppress(OSError), lock_file(folder.with_name(f"{folder.name}.lock"), wait=False):
+                    remove_folder(folder)
+        for left in new.parent.glob(".*"):  # of a process that was killed
+            if time.time() - left.stat().st_mtime > DAY:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def is_outdated(folder: Path) -> bool:
+    """Return whether a folder is of another version, or was made of files that have changed or are gone."""
+    try:
+        found = read_json(folder / MANIFEST)
+        files = found["facts"].get("files", [])
+        return bool(found["format"] != FORMAT or files != describe_files([Path(path) for path, *_ in files]))
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
 
 
 def describe_files(paths: Sequence[Path]) -> list[list[Any]]:
