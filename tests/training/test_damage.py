@@ -232,3 +232,18 @@ def test_a_file_with_code_in_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "weights.safetensors").write_bytes(pickle.dumps({"a": 1}))
     with pytest.raises(InputError, match="expected a whole safetensors file"):
         read_safetensors(tmp_path / "weights.safetensors")
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "optimizer.safetensors"])
+def test_a_checkpoint_that_changes_after_it_was_read_changes_nothing(tmp_path: Path, name: str) -> None:
+    run, direct = tmp_path / "run", tmp_path / "direct"
+    collect_events(run, training__stop__steps=24, training__keep=1)
+    config = make_toy_config(run, training__stop__steps=32, training__keep=1)
+    events = train(Toy(config), config, resume=run)
+    assert isinstance(next(events), Started)
+    with (find_checkpoints(run)[-1] / name).open("r+b") as file:
+        file.seek(-256, os.SEEK_END)
+        file.write(bytes(256))
+    assert len(list(events)) > 1
+    collect_events(direct, training__stop__steps=32, training__keep=1)
+    assert read_contents(run) == read_contents(direct)

@@ -135,7 +135,8 @@ def collect_events(folder: Path, *, resume: bool = False, **overrides: object) -
 
 def read_contents(folder: Path) -> dict[str, Any]:
     """Return everything in a run folder that must not depend on interruptions: all but what a clock says."""
-    found: dict[str, Any] = {"weights": (folder / "weights.safetensors").read_bytes()}
+    found: dict[str, Any] = {"threads": json.loads((folder / "versions.json").read_text())["threads"]}  # bits need them
+    found["weights"] = (folder / "weights.safetensors").read_bytes()
     for path in find_checkpoints(folder):
         progress = json.loads((path / "state.json").read_text())["progress"]
         progress["window"].pop("seconds")

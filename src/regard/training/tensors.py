@@ -32,9 +32,12 @@ def copy_if_shared(tensor: Tensor) -> Tensor:
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
-    """Return the tensors of a safetensors file."""
+    """Return the tensors of a safetensors file, in memory of their own.
+
+    The library maps the file: whoever changes it later would change the tensors, and one that is cut ends the process.
+    """
     try:
-        return load_file(path)
+        return {name: tensor.clone() for name, tensor in load_file(path).items()}
     except FileNotFoundError:
         raise wrong("weights", f"{path}, which is not there", "a .safetensors file", "check the path") from None
     except SafetensorError as error:
