@@ -5,9 +5,11 @@ import io
 import os
 import stat
 import struct
+import threading
 import time
 import tracemalloc
 import zipfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -369,18 +371,47 @@ def test_a_server_that_drips_is_left(shelf: Any, tmp_path: Path, monkeypatch: py
     assert not (tmp_path / "a.bin").exists()
 
 
+class SlowClock:
+    """A clock that only a test moves, and that knows how often each side has read it."""
+
+    def __init__(self) -> None:
+        self.now, self.reads, self.moved = 0.0, Counter[bool](), threading.Condition()
+
+    def monotonic(self) -> float:
+        with self.moved:
+            self.reads[threading.current_thread() is threading.main_thread()] += 1
+            self.moved.notify_all()
+            return self.now
+
+    def wait_for(self, *, reader: bool, reads: int) -> None:
+        """Wait until whoever reads the content, or else the watcher of the time, has read the clock so often."""
+        with self.moved:
+            self.moved.wait_for(lambda: self.reads[reader] >= reads, timeout=60)  # a hang
+
+    def move(self, seconds: float) -> None:
+        """Move the clock, and wait until the watcher has noticed."""
+        with self.moved:
+            self.now += seconds
+            seen = self.reads[False]
+        self.wait_for(reader=False, reads=seen + 2)
+
+
 def test_a_slow_server_that_sends_pieces_in_time_is_heard_to_the_end(
     shelf: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "SECONDS", 3.0)
+    clock = SlowClock()
+    monkeypatch.setattr(connections, "SECONDS", 1.0)
+    monkeypatch.setattr(connections, "time", clock)
 
     def answer(self: Any) -> None:
         self.send_response(200)
         self.send_header("Content-Length", str(len(CONTENT)))
         self.end_headers()
-        for start in range(0, len(CONTENT), 2**16):
-            time.sleep(0.8)
+        for number, start in enumerate(range(0, len(CONTENT), 2**16)):
+            clock.wait_for(reader=True, reads=2 + 2 * number)  # for the head, the content, and twice a piece
+            clock.move(0.8)
             self.wfile.write(CONTENT[start : start + 2**16])
 
     shelf.handler.do_GET = answer
     assert ask(shelf, tmp_path) == CONTENT
+    assert clock.now > 3.0

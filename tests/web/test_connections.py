@@ -1,11 +1,13 @@
 """A real server, and clients that say nothing, say it slowly, never read, leave, or come in crowds."""
 
+import asyncio
 import json
 import logging
+import select
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -19,24 +21,56 @@ from regard.web.limits import Limits
 
 HEAD = "HTTP/1.1\r\nHost: localhost\r\n"
 FOLLOWERS = 5
+SILENCE, UNREAD = 5000.0, 3000.0  # seconds, longer than any test
+
+
+class RunningServer:
+    """A server in a thread. Its time limits are longer than any test; `pass_time` moves its clock instead."""
+
+    def __init__(self, run: Path, limits: Limits) -> None:
+        self.listening = open_socket("127.0.0.1", 0)
+        self.address: tuple[str, int] = self.listening.getsockname()[:2]
+        self.uvicorn, self.later = build_server(build_app([run], limits=limits)), 0.0
+        self.thread = threading.Thread(target=self.uvicorn.run, args=([self.listening],), daemon=True)
+
+    def read_clock(self) -> float:
+        return time.monotonic() + self.later
+
+    def pass_time(self, seconds: float) -> None:
+        """Let so much time pass for the server, which notices it by the next request."""
+        self.later += seconds
+        assert is_served(self.address)
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        """Wait until something is so; ten minutes are a hang."""
+        deadline = time.monotonic() + 600
+        while not condition():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        self.uvicorn.should_exit = True
+        self.thread.join(600)
+        assert not self.thread.is_alive()
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
-    """The address of a server in a thread, with little patience."""
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     run = make_run(tmp_path_factory.mktemp("served") / "run", "plain")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Connection, "SILENCE", 0.6)
-        patch.setattr(Connection, "UNREAD", 0.6)
+        patch.setattr(Connection, "SILENCE", SILENCE)
+        patch.setattr(Connection, "UNREAD", UNREAD)
         patch.setattr(Connection, "MOST", 40)
-        connection = open_socket("127.0.0.1", 0)
-        running = build_server(build_app([run], limits=Limits(followers=FOLLOWERS, patience=2.0)))
-        thread = threading.Thread(target=running.run, args=([connection],), daemon=True)
-        thread.start()
-        yield connection.getsockname()[:2]
-        running.should_exit = True
-        thread.join(600)
-        assert not thread.is_alive()
+        running = RunningServer(run, Limits(followers=FOLLOWERS, patience=2.0))
+        patch.setattr(asyncio.BaseEventLoop, "time", running.read_clock)
+        running.thread.start()
+        yield running
+        running.stop()
+
+
+@pytest.fixture
+def address(server: RunningServer) -> tuple[str, int]:
+    return server.address
 
 
 @pytest.fixture
@@ -79,21 +113,32 @@ def is_served(address: tuple[str, int]) -> bool:
     return ask(address, f"GET /api/state {HEAD}Connection: close\r\n\r\n").startswith("HTTP/1.1 200")
 
 
-def test_silence_ends(address: tuple[str, int]) -> None:
+def is_open(client: socket.socket) -> bool:
+    """Return whether the server has neither answered nor closed."""
+    return not select.select([client], [], [], 0)[0]
+
+
+def test_silence_ends(server: RunningServer, address: tuple[str, int]) -> None:
     with connect(address) as nothing, connect(address, f"GET / {HEAD}") as half:
-        start = time.monotonic()
+        server.pass_time(SILENCE / 2)
+        assert is_open(nothing)
+        assert is_open(half)
+        server.pass_time(SILENCE)
         assert (answer(nothing), answer(half)) == ("", "")
-        assert time.monotonic() - start > 0.3
 
 
-def test_a_head_that_comes_byte_by_byte_has_the_same_time(address: tuple[str, int]) -> None:
+@pytest.mark.parametrize("before", ["", f"GET /api/nothing {HEAD}\r\n"])
+def test_a_head_that_comes_byte_by_byte_has_the_same_time(
+    server: RunningServer, address: tuple[str, int], before: str
+) -> None:
     """Each byte stops the clock of uvicorn; ours goes on until the head is whole. Also behind a request that was."""
-    for before in ("", f"GET /api/nothing {HEAD}\r\n"):
-        closed = pytest.raises((BrokenPipeError, ConnectionResetError))
-        with connect(address, before) as client, closed:
-            for _ in range(5000):
-                client.sendall(b"G")
-                time.sleep(0.1)
+    with connect(address, before) as client:
+        if before:
+            assert client.recv(2**16).startswith(b"HTTP/1.1 404")
+        for _ in range(3):
+            client.sendall(b"G")
+            server.pass_time(0.4 * SILENCE)
+        assert answer(client) == ""
 
 
 def test_silent_connections_lock_nobody_out(address: tuple[str, int]) -> None:
@@ -103,32 +148,33 @@ def test_silent_connections_lock_nobody_out(address: tuple[str, int]) -> None:
         assert answer(silent[0]) == ""  # the oldest had to go
 
 
-def test_who_never_reads_is_dropped(address: tuple[str, int]) -> None:
+def test_who_never_reads_is_dropped(server: RunningServer, address: tuple[str, int]) -> None:
     """Many requests on one connection, and no answer is taken."""
-    with connect(address) as client:
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        question = f"GET /static/page/words.js {HEAD}\r\n".encode() * 200
-        with pytest.raises((BrokenPipeError, ConnectionResetError)):  # noqa: PT012
-            for _ in range(10_000):
-                client.sendall(question)
-                time.sleep(0.05)
-    assert is_served(address)
+    state = server.uvicorn.server_state
+    with connect(address, f"GET /static/page/words.js {HEAD}\r\n" * 4000):
+        server.wait_for(lambda: any(one.unread for one in list(state.connections)))
+        server.pass_time(UNREAD / 2)
+        assert len(state.connections) > 0
+        server.pass_time(UNREAD)
+        server.wait_for(lambda: not state.connections)
 
 
-def test_a_crowd_of_followers_does_not_pass_the_limit(address: tuple[str, int]) -> None:
+FOLLOW = f"GET /api/runs/run/metrics {HEAD}\r\n"
+
+
+def follows(address: tuple[str, int]) -> bool:
+    """Return whether one more client may follow the curves of a run."""
+    with connect(address, FOLLOW) as client:
+        return client.recv(12) == b"HTTP/1.1 200"
+
+
+def test_a_crowd_of_followers_does_not_pass_the_limit(server: RunningServer, address: tuple[str, int]) -> None:
     with ExitStack() as stack:
-        question = f"GET /api/runs/run/metrics {HEAD}\r\n"
-        clients = [stack.enter_context(connect(address, question)) for _ in range(30)]
+        clients = [stack.enter_context(connect(address, FOLLOW)) for _ in range(30)]
         first = [client.recv(12).decode() for client in clients]
         assert first.count("HTTP/1.1 200") == FOLLOWERS
         assert first.count("HTTP/1.1 503") == 30 - FOLLOWERS
-    deadline = time.monotonic() + 600
-    while time.monotonic() < deadline:  # the places of those who left are free again
-        with connect(address, question) as client:
-            if client.recv(12) == b"HTTP/1.1 200":
-                return
-        time.sleep(0.2)
-    pytest.fail("nobody can follow any more")
+    server.wait_for(lambda: follows(address))  # the places of those who left are free again
 
 
 @pytest.mark.parametrize(
@@ -148,22 +194,23 @@ LEAVING = {
     "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
     "before the answer": f"POST /api/translate {HEAD}Content-Type: application/json\r\n"
     f"Content-Length: {len(BODY)}\r\n\r\n{BODY}",
-    "within the curves": f"GET /api/runs/run/metrics {HEAD}\r\n",
+    "within the curves": FOLLOW,
     "within the head": "GET / HT",
 }
 
 
 @pytest.mark.parametrize("name", LEAVING)
 def test_who_leaves_makes_no_traceback(
-    address: tuple[str, int], name: str, errors: list[logging.LogRecord], capfd: Any
+    server: RunningServer, address: tuple[str, int], name: str, errors: list[logging.LogRecord], capfd: Any
 ) -> None:
+    state = server.uvicorn.server_state
     for linger in (False, True):
         client = connect(address, LEAVING[name])
         if linger:  # a reset in place of a farewell
             client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        time.sleep(0.05)
+        server.wait_for(lambda: bool(state.connections))
         client.close()
-    time.sleep(0.4)
+        server.wait_for(lambda: not state.connections and not state.tasks)
     assert is_served(address)
     assert [record.getMessage() for record in errors if record.exc_info or record.levelno >= logging.ERROR] == []
     assert "Traceback" not in capfd.readouterr().err
@@ -172,16 +219,11 @@ def test_who_leaves_makes_no_traceback(
 def test_who_follows_when_the_server_ends_makes_no_traceback(
     tmp_path: Path, errors: list[logging.LogRecord], capfd: Any
 ) -> None:
-    connection = open_socket("127.0.0.1", 0)
-    running = build_server(build_app([make_run(tmp_path / "run", "plain")]))
-    thread = threading.Thread(target=running.run, args=([connection],), daemon=True)
-    thread.start()
-    address = connection.getsockname()[:2]
-    with connect(address, f"GET /api/runs/run/metrics {HEAD}\r\n") as client:
+    running = RunningServer(make_run(tmp_path / "run", "plain"), Limits())
+    running.thread.start()
+    with connect(running.address, FOLLOW) as client:
         assert client.recv(12) == b"HTTP/1.1 200"
-        running.should_exit = True
-        thread.join(600)
-    assert not thread.is_alive()
+        running.stop()
     assert [record.getMessage() for record in errors if record.exc_info] == []
     assert "Traceback" not in capfd.readouterr().err
 
