@@ -2,6 +2,8 @@
 
 import difflib
 from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
 
 __all__ = ["InputError", "KindError", "PlanError", "RegardError"]
 
@@ -54,6 +56,14 @@ def missing_package(package: str, extra: str, otherwise: str = "") -> InputError
     "pillow: got no such package, expected it installed; fix: pip install 'regard[vision]'"
     """
     return wrong(package, "no such package", "it installed", f"pip install 'regard[{extra}]'{otherwise}")
+
+
+def import_package(module: str, extra: str, *, package: str = "", otherwise: str = "") -> Any:
+    """Return a module of a package that is optional; raise if it is missing, with the extra that installs it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise missing_package(package or module, extra, otherwise) from None
 
 
 def find_nearest(name: str, known: Iterable[str]) -> str:

@@ -8,7 +8,25 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "regard"
-NOT_VERBS = {"A", "All", "An", "Any", "Each", "Every", "For", "From", "How", "If", "In", "It", "Its", "New", "No", "Of"}
+NOT_VERBS = {
+    "A",
+    "All",
+    "An",
+    "Any",
+    "Each",
+    "Every",
+    "For",
+    "From",
+    "How",
+    "If",
+    "In",
+    "It",
+    "Its",
+    "Kind",
+    "New",
+    "No",
+    "Of",
+}
 NOT_VERBS |= {"On", "One", "Only", "Some", "That", "The", "These", "This", "What", "When", "Where", "Which", "Who"}
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

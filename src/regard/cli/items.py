@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from regard.cli.input import get_stdin_handle, read_lines
 from regard.datasets.bounds import check_file, get_bound
+from regard.datasets.locations import is_path
 from regard.datasets.text import decode_text
 from regard.errors import wrong
 
@@ -42,14 +43,6 @@ def count_files(words: Sequence[str]) -> int:
     while count < len(words) and is_path(words[count]):
         count += 1
     return count
-
-
-def is_path(word: str) -> bool:
-    """Return whether a word is the path of something that exists."""
-    try:
-        return Path(word).exists()
-    except (OSError, ValueError):
-        return False
 
 
 def expand_folder(word: str, task: str) -> list[str]:

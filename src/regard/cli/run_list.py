@@ -37,7 +37,7 @@ def show_runs(*folder: Path, as_json: JsonFlag = False) -> None:
     Parameters
     ----------
     folder
-        Folders with runs in them, or runs; runs where none is named.
+        Folders with runs in them, or run folders; the folder `runs` if none is named.
     as_json
         One JSON object for each run.
     """

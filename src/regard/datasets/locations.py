@@ -22,6 +22,14 @@ def list_data_roots() -> list[Path]:
     return list(dict.fromkeys([Path(), Path("data"), get_data_home()]))
 
 
+def is_path(word: str) -> bool:
+    """Return whether a word is the path of something that exists; False for what cannot be a path at all."""
+    try:
+        return Path(word).exists()
+    except (OSError, ValueError):
+        return False
+
+
 def find_data(path: Path) -> Path | None:
     """Return a file or folder as it is named, or in one of the roots, also with `.gz`; None if there is none."""
     zipped = path.parent / f"{path.name}.gz"

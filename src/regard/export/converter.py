@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.errors import InputError, missing_package, wrong
+from regard.errors import InputError, import_package, wrong
 from regard.layers.attention import Attention
 from regard.layers.blocks import Residual
 from regard.layers.positions import LearnedPositions, sinusoids
@@ -22,18 +22,9 @@ from regard.tasks.translation import Translator
 def to_ctranslate2(translator: Translator, folder: Path) -> None:
     """Write the model for CTranslate2 into a new folder."""
     check_supported(translator.config.model)
-    base = import_ctranslate2().converters.Converter
+    base = import_package("ctranslate2", "ct2").converters.Converter
     made = type("RegardConverter", (base,), {"_load": lambda _: build_specification(translator)})
     made().convert(str(folder))
-
-
-def import_ctranslate2() -> Any:
-    """Return the package; raise with how to install it if it is missing."""
-    try:
-        import ctranslate2
-    except ImportError:
-        raise missing_package("ctranslate2", "ct2") from None
-    return ctranslate2
 
 
 def check_supported(config: ModelConfig) -> None:
@@ -57,7 +48,7 @@ def unsupported_error(name: str, got: str, expected: str) -> InputError:
 
 def build_specification(translator: Translator) -> Any:
     """Return the model as a specification of CTranslate2."""
-    config, parts = translator.config.model, import_ctranslate2().specs.transformer_spec
+    config, parts = translator.config.model, import_package("ctranslate2", "ct2").specs.transformer_spec
     encoder: Any = translator.model.encoder
     decoder: Any = translator.model.decoder
     options: dict[str, Any] = {"pre_norm": config.transformer.norm == "pre"}

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias, get_args
 
 import torch
 
-from regard.errors import wrong
-from regard.export.converter import import_ctranslate2, name_tokens
+from regard.errors import import_package, wrong
+from regard.export.converter import name_tokens
 from regard.models.kernels.prepacked import Precision
 from regard.models.search import Hypothesis
 from regard.tasks.data import BEGIN, END
@@ -32,11 +32,11 @@ NEARLY_NONE = 1e-9  # a length penalty that changes no order: with 0 CTranslate2
 
 
 class CTranslate2Translator(Translator):
-    """A translator whose search is done by CTranslate2, in a precision."""
+    """A translator whose search CTranslate2 does, in one of its precisions."""
 
     def __init__(self, translator: Translator, folder: Path, precision: Precision = "float32") -> None:
         super().__init__(translator.config, translator.vocabularies, translator.model)
-        package, threads = import_ctranslate2(), torch.get_num_threads()
+        package, threads = import_package("ctranslate2", "ct2"), torch.get_num_threads()
         known = package.get_supported_compute_types("cpu")
         if precision not in known:
             has = [name for name in get_args(Precision) if name in known]

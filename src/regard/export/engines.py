@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from regard.datasets.bounds import parse_json
-from regard.errors import RegardError, missing_package
+from regard.errors import RegardError, import_package
 from regard.export.converter import check_supported
 from regard.export.ctranslate2 import ROUNDING, CTranslate2Translator
 from regard.export.exported import OnnxTranslator
@@ -205,12 +205,8 @@ def open_onnx(translator: Translator, files: EngineFiles, precision: Precision) 
 
 def quantize_graphs(folder: Path) -> str:
     """Write the graphs with weights of 8 bits beside the others; return the ending of their names."""
-    ending = ".int8.onnx"
-    try:
-        import onnx
-        from onnxruntime.quantization import QuantType, quantize_dynamic
-    except ImportError:
-        raise missing_package("onnx", "export") from None
+    ending, onnx = ".int8.onnx", import_package("onnx", "export")
+    quantization = import_package("onnxruntime.quantization", "export", package="onnx")
     for name in ("encoder", "step"):
         path = folder / f"{name}{ending}"
         if not path.is_file():
@@ -218,7 +214,8 @@ def quantize_graphs(folder: Path) -> str:
             separate_weights(graph.graph)
             with silence_exporter():
                 kinds = ["MatMul", "Gemm"]  # embeddings are looked up, not multiplied
-                quantize_dynamic(graph, temporary, kinds, per_channel=True, weight_type=QuantType.QInt8)
+                signed = quantization.QuantType.QInt8
+                quantization.quantize_dynamic(graph, temporary, kinds, per_channel=True, weight_type=signed)
             temporary.replace(path)
     return ending
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from regard.datasets.bounds import check_file, get_bound
 from regard.datasets.plain_files import read_json
 from regard.datasets.text import shorten
-from regard.errors import InputError, RegardError, wrong
+from regard.errors import InputError, RegardError, import_package, wrong
 from regard.export.ctranslate2 import (
     NEARLY_NONE,
     ROUNDING,
@@ -23,7 +23,6 @@ from regard.export.ctranslate2 import (
     is_broken,
     strip_end,
 )
-from regard.export.verification import import_onnxruntime
 from regard.models import EncoderOutput, Hypothesis, ModelConfig
 from regard.models.interface import Decoder, DecoderStep, StoredAlignment
 from regard.tasks.data import load_vocabularies, special_tokens
@@ -125,7 +124,7 @@ class OnnxTranslator(Translator):
     def __init__(self, folder: Path, ending: str = ".onnx") -> None:
         bare = read_translator(folder)
         super().__init__(bare.config, bare.vocabularies, bare.model)
-        runtime = import_onnxruntime()
+        runtime = import_package("onnxruntime", "export")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
         options.log_severity_level = 4  # what it would print is in the exception, and becomes our sentence

@@ -118,7 +118,7 @@ def check_open(made: Any, inputs: Sequence[StateTensor]) -> None:
 
 @contextmanager
 def silence_exporter() -> Iterator[None]:
-    """Silence torch's exporter, which warns of its own code, and optimizers, which log what one may do before."""
+    """Silence warnings of torch's exporter about its own code, and advice that optimizers of graphs log."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir", None)]
     levels = [logger.level for logger in loggers]
     try:

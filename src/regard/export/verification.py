@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.errors import InputError, missing_package, wrong
+from regard.errors import InputError, import_package, wrong
 from regard.models import EncoderDecoder
 from regard.models.exported_state import SOURCE
 from regard.tasks.data import BEGIN, END
@@ -19,7 +19,7 @@ NEAR = 1e-3  # of float32, through a whole model
 
 def verify_graphs(model: EncoderDecoder[Any], folder: Path) -> None:
     """Raise if the graphs of a folder do not compute what the model does."""
-    runtime = import_onnxruntime()
+    runtime = import_package("onnxruntime", "export")
     sessions = [runtime.InferenceSession(str(folder / name)) for name in ("encoder.onnx", "step.onnx")]
     lengths = torch.tensor(LENGTHS)
     source = torch.full((len(LENGTHS), max(LENGTHS)), END)
@@ -65,12 +65,3 @@ def _compare(name: str, found: Tensor, wanted: Tensor) -> None:
 
 def _mismatch_error(got: str) -> InputError:
     return wrong("onnx", got, "a graph that does what the model does", "export it as safetensors")
-
-
-def import_onnxruntime() -> Any:
-    """Return the package; raise with how to install it if it is missing."""
-    try:
-        import onnxruntime
-    except ImportError:
-        raise missing_package("onnxruntime", "export") from None
-    return onnxruntime

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from regard.datasets.locations import is_path
 from regard.datasets.text import check_text
 from regard.errors import format_message, wrong
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, Prediction, Predictor
@@ -36,7 +37,7 @@ class TrainedModel:
             if isinstance(given, list | tuple | set | dict):
                 fix = "call it once for each: [model.predict(one) for one in items]"
                 raise wrong("item", f"a {type(given).__name__} of {len(given)}", "a text, a number or a file", fix)
-            if not is_file(word):
+            if not is_path(word):
                 check_text(word, "item")
         return self.predictor.predict(words)
 
@@ -55,14 +56,6 @@ class TrainedModel:
 
     def __repr__(self) -> str:
         return f"TrainedModel({str(self.folder)!r}, task {self.task})"
-
-
-def is_file(word: str) -> bool:
-    """Return whether a word is the path of a file or folder; False for what cannot be a path at all."""
-    try:
-        return Path(word).exists()
-    except (OSError, ValueError):
-        return False
 
 
 def load(run: str | Path, weights: str | Path | None = None) -> TrainedModel:

@@ -68,7 +68,7 @@ class Training(CheckedConfig):
 
     folder: Path = Path("runs/latest")  # the run folder
     seed: Natural = 1  # of weights, batches and dropout
-    device: str = "auto"  # cuda where there is one, else cpu
+    device: str = "auto"  # cuda if there is one, else cpu
     threads: Natural = 0  # 0: as torch finds them
     parallel: Parallel = "none"
     keep: Count = 3  # checkpoints whose weights are kept for averaging: the last so many and the best so many

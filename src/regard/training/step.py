@@ -64,7 +64,7 @@ def check_gradients(model: nn.Module) -> None:
 
 
 def scale_gradients(parameters: Iterable[nn.Parameter], factor: float, clip: float | None) -> float:
-    """Multiply the gradients by `factor` and, where that is too long, down to `clip`; returns the norm."""
+    """Multiply the gradients by `factor` and, if they are then too long, down to `clip`; return the norm."""
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     if not gradients:
         return 0.0

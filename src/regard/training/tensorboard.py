@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from regard.errors import missing_package
+from regard.errors import import_package
 from regard.training.events import Evaluated, Event, Started, Stepped
 
 
@@ -11,15 +11,12 @@ def write_tensorboard(events: Iterable[Event]) -> Iterator[Event]:
 
     A resumed run hides what an earlier process wrote past the checkpoint.
     """
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        raise missing_package("tensorboard", "tensorboard", ", or leave it off") from None
-    writer = None
+    name, writer = "tensorboard", None
+    package = import_package("torch.utils.tensorboard", name, package=name, otherwise=", or leave it off")
     try:
         for event in events:
             if isinstance(event, Started):
-                writer = SummaryWriter(str(event.folder / "tensorboard"), purge_step=event.step + 1)
+                writer = package.SummaryWriter(str(event.folder / name), purge_step=event.step + 1)
             if writer:
                 for name, value, step in extract_scalars(event):
                     writer.add_scalar(name, value, step)

@@ -88,7 +88,7 @@ def _compute_curve(weights: Rows, logarithm: Rows, excess: Column) -> Rows:
 
 
 def _second_order(y: Tensor) -> Tensor:
-    r"""Return $(e^y - 1 - y) / y^2$, by its series where the difference would cancel."""
+    r"""Return $(e^y - 1 - y) / y^2$, by its series if the difference would cancel."""
     small = y.abs() < 0.5
     near, far = torch.where(small, y, 0.0), torch.where(small, 1.0, y)
     series = torch.ones_like(y)

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from regard.tasks.translation.metrics import ORDERS, import_package
+from regard.errors import import_package
+from regard.tasks.translation.metrics import ORDERS
 
 
 def compute_sums(generated: Sequence[str], captions: Sequence[tuple[str, ...]]) -> dict[str, float]:
@@ -13,7 +14,9 @@ def compute_sums(generated: Sequence[str], captions: Sequence[tuple[str, ...]]) 
         return counted
     most = max(map(len, captions))
     references = [[right[place] if place < len(right) else None for right in captions] for place in range(most)]
-    found = import_package("sacrebleu").BLEU(tokenize="none", force=True).corpus_score(list(generated), references)
+    found = (
+        import_package("sacrebleu", "text").BLEU(tokenize="none", force=True).corpus_score(list(generated), references)
+    )
     for order, right, total in zip(ORDERS, found.counts, found.totals, strict=True):
         counted |= {f"right {order}": float(right), f"total {order}": float(total)}
     return counted | {"length": float(found.sys_len), "reference length": float(found.ref_len)}
@@ -28,7 +31,7 @@ def compute_metrics(total: Mapping[str, float]) -> dict[str, float]:
 def bleu(total: Mapping[str, float], most: int) -> float:
     """Return BLEU of n-grams up to `most` words, not smoothed: 0 if none is right. Papineni et al. 2002."""
     orders = range(1, most + 1)
-    score = import_package("sacrebleu").BLEU.compute_bleu(
+    score = import_package("sacrebleu", "text").BLEU.compute_bleu(
         correct=[int(total[f"right {order}"]) for order in orders],
         total=[int(total[f"total {order}"]) for order in orders],
         sys_len=int(total["length"]),

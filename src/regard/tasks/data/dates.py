@@ -6,7 +6,7 @@ from functools import lru_cache
 from random import Random
 from typing import Literal, NamedTuple
 
-from regard.errors import missing_package, wrong
+from regard.errors import import_package, wrong
 from regard.tasks.data.generated_data import GeneratedPairs
 from regard.tasks.data.pairs import SentencePair
 
@@ -76,11 +76,8 @@ def format_day(day: date, form: DateForm) -> str:
 @lru_cache(maxsize=1)
 def list_locales() -> tuple[str, ...]:
     """Return every language of Babel, without countries."""
-    try:
-        from babel.localedata import locale_identifiers
-    except ImportError:
-        raise missing_package("Babel", "text") from None
-    languages = sorted(name for name in locale_identifiers() if "_" not in name and name not in FIRST)
+    known = import_package("babel.localedata", "text", package="Babel").locale_identifiers()
+    languages = sorted(name for name in known if "_" not in name and name not in FIRST)
     return (*FIRST, *languages)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from random import Random
 
-from regard.errors import missing_package, wrong
+from regard.errors import import_package, wrong
 from regard.tasks.data.generated_data import GeneratedPairs
 from regard.tasks.data.pairs import SentencePair
 
@@ -46,11 +46,8 @@ def get_number_formatter(language: str) -> Callable[[int], str]:
     """Return a function from numbers to words, with a cache: a conversion takes up to 0.4 ms."""
     if language == DIGITS:
         return lambda number: " ".join(str(number))
-    try:
-        from num2words import CONVERTER_CLASSES, num2words
-    except ImportError:
-        raise missing_package("num2words", "text") from None
-    known = sorted({*CONVERTER_CLASSES, DIGITS} - UNRELIABLE)
+    package = import_package("num2words", "text")
+    known = sorted({*package.CONVERTER_CLASSES, DIGITS} - UNRELIABLE)
     if language not in known:
         raise wrong("language", language, f"one of {', '.join(known)}", "choose one of these")
-    return lru_cache(maxsize=2**15)(lambda number: str(num2words(number, lang=language)).strip())
+    return lru_cache(maxsize=2**15)(lambda number: str(package.num2words(number, lang=language)).strip())

@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from regard.errors import InputError, missing_package, wrong
+from regard.errors import InputError, import_package, wrong
 from regard.tasks.data.vocabulary import (
     BEGIN,
     END,
@@ -148,8 +148,4 @@ def size_error(size: int, message: str) -> InputError:
 
 def import_sentencepiece() -> Any:
     """Return the package, or raise one sentence that says how to install it."""
-    try:
-        import sentencepiece as package
-    except ImportError:
-        raise missing_package("sentencepiece", "text", ", or use kind=word or kind=character") from None
-    return package
+    return import_package("sentencepiece", "text", otherwise=", or use kind=word or kind=character")

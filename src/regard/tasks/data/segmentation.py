@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Literal
 
-from regard.errors import missing_package
+from regard.errors import import_package
 
 SegmentKind = Literal["word", "blank", "character", "jieba"]
 # The characters of Chinese and Japanese, which are written without blanks: radicals, ideographs, kana.
@@ -90,19 +90,9 @@ def has_unspaced(text: str) -> bool:
     return re.search(f"[{UNSPACED}]", text) is not None
 
 
-def import_jieba() -> Callable[[str], list[str]]:
-    """Return the function of rjieba that cuts Chinese into words."""
-    try:
-        from rjieba import cut
-    except ImportError:
-        raise missing_package("rjieba", "zh") from None
-    found: Callable[[str], list[str]] = cut
-    return found
-
-
 def load_jieba() -> Callable[[str], list[str]]:
     """Return a function that splits Chinese text into words."""
-    cut = import_jieba()
+    cut = import_package("rjieba", "zh").cut
 
     def segment(text: str) -> list[str]:
         return [token for part in text.split(" ") for token in mark_first(cut(part))]

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Literal, NamedTuple
 
-from regard.tasks.data.segmentation import UNSPACED, has_unspaced, import_jieba
+from regard.errors import import_package
+from regard.tasks.data.segmentation import UNSPACED, has_unspaced
 
 WordCut = Literal["character", "jieba"]
 FIRST_MARK, LAST_MARK = 0x300, 0x11FFF  # where most marks on letters lie
@@ -57,7 +58,7 @@ def join_words(text: str) -> str:
 
 def split_matches(found: Iterable[re.Match[str]], cut: WordCut) -> list[Word]:
     """Return what a pattern found; runs of a script without blanks are cut into characters or words."""
-    split: Callable[[str], Iterable[str]] = import_jieba() if cut == "jieba" else list
+    split: Callable[[str], Iterable[str]] = import_package("rjieba", "zh").cut if cut == "jieba" else list
     words: list[Word] = []
     for match in found:
         if not has_unspaced(match.group()[0]):

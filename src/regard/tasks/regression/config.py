@@ -15,7 +15,7 @@ class RegressionData(CheckedConfig):
     """Where the points come from."""
 
     source: str = "curve"  # curve, diabetes, or a CSV file
-    target: str = ""  # the column to predict; the last where none is named
+    target: str = ""  # the column to predict; the last if none is named
     columns: tuple[str, ...] = ()  # of a file to predict from; none: all but the target
     without: tuple[str, ...] = ()  # columns of a file to leave out
     missing: Literal["drop", "mean"] = "drop"  # rows without a value; or the mean of the column is filled in

@@ -10,7 +10,7 @@ import torch
 
 from regard.algebra.shapes import Float, Tensor
 from regard.datasets.bounds import check_file, get_bound
-from regard.errors import InputError, RegardError, missing_package, wrong
+from regard.errors import InputError, RegardError, import_package, wrong
 from regard.tasks.speech.features import resample
 
 LOUD = 2.0**24  # of full scale: the squares of far louder samples would overflow
@@ -43,7 +43,7 @@ def decode_sound(file: BufferedIOBase, name: str, rate: int, *, longest: float =
     """Read an open sound file of at most `longest` seconds, which may lie in an archive."""
     check_beginning(file, name)
     with catch_damage(name):
-        opened = import_soundfile().SoundFile(file)
+        opened = import_package("soundfile", "audio").SoundFile(file)
     with opened:
         check_header(opened, name, longest)
         own, channels = int(opened.samplerate), int(opened.channels)
@@ -133,12 +133,3 @@ def check_audible(samples: Float[Tensor, " sample"], name: str) -> None:
         raise wrong("sound", got, f"at most {LOUD:,.0f}, usually 1", "export it again")
     if float(samples.abs().max()) < FAINT:
         raise wrong("sound", f"{name}, which is silent", "something to hear", "check the microphone, or its channel")
-
-
-def import_soundfile() -> Any:
-    """Return the package, or raise one sentence that says how to install it."""
-    try:
-        import soundfile
-    except ImportError:
-        raise missing_package("soundfile", "audio") from None
-    return soundfile

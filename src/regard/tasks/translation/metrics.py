@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Literal, NamedTuple
 
-from regard.errors import missing_package, wrong
+from regard.errors import import_package, wrong
 from regard.tasks.data.segmentation import has_unspaced
 
 Tokenizer = Literal["auto", "13a", "none", "intl", "zh", "char"]
@@ -36,7 +35,7 @@ def score_translations(
     A `language` means that both are Moses tokens of that language. BLEU of text that was put together from them
     then stands beside BLEU of the tokens, because only the former can be compared with what others report.
     """
-    sacrebleu = import_package("sacrebleu")
+    sacrebleu = import_package("sacrebleu", "text")
     exact = 100 * count_matches(hypotheses, references) / max(1, len(references))
     bleu = sacrebleu.BLEU(tokenize=choose_tokenizer(tokenizer, references), force=True)
     figures = {
@@ -71,7 +70,7 @@ def detokenize_lines(lines: Sequence[str], language: str) -> list[str]:
     """
     if not re.fullmatch("[a-z]{2,3}", language):  # the detokenizer takes any word for a language without exceptions
         raise wrong("detokenize", language, "the code of a language", "write en, de, fr or another")
-    detokenizer = import_package("sacremoses").MosesDetokenizer(lang=language)
+    detokenizer = import_package("sacremoses", "text").MosesDetokenizer(lang=language)
     return [str(detokenizer.detokenize(line.split())) for line in lines]
 
 
@@ -91,7 +90,7 @@ def sum_matches(hypotheses: Sequence[str], references: Sequence[str], tokenizer:
     counted = {"sentences": float(len(references)), "matches": float(count_matches(hypotheses, references))}
     if not references:
         return counted
-    bleu = import_package("sacrebleu").BLEU(tokenize=choose_tokenizer(tokenizer, references), force=True)
+    bleu = import_package("sacrebleu", "text").BLEU(tokenize=choose_tokenizer(tokenizer, references), force=True)
     score = bleu.corpus_score(list(hypotheses), [list(references)])
     grams = zip(ORDERS, score.counts, score.totals, strict=True)
     for order, right, total in grams:
@@ -102,7 +101,7 @@ def sum_matches(hypotheses: Sequence[str], references: Sequence[str], tokenizer:
 def compute_metrics(total: Mapping[str, float]) -> dict[str, float]:
     """Return BLEU and the percentage of exact matches, from such sums."""
     values = {order: (int(total[f"right {order}"]), int(total[f"total {order}"])) for order in ORDERS}
-    bleu = import_package("sacrebleu").BLEU.compute_bleu(
+    bleu = import_package("sacrebleu", "text").BLEU.compute_bleu(
         correct=[right for right, _ in values.values()],
         total=[count for _, count in values.values()],
         sys_len=int(total["length"]),
@@ -110,11 +109,3 @@ def compute_metrics(total: Mapping[str, float]) -> dict[str, float]:
         smooth_method="exp",
     )
     return {"bleu": float(bleu.score), "exact": 100 * total["matches"] / total["sentences"]}
-
-
-def import_package(name: str) -> Any:
-    """Import a package of the extra `text`."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise missing_package(name, "text") from None

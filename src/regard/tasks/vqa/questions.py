@@ -10,7 +10,7 @@ import numpy as np
 
 from regard.datasets.bounds import get_bound, parse_json
 from regard.datasets.plain_files import read_text
-from regard.errors import missing_package, wrong
+from regard.errors import import_package, wrong
 from regard.tasks.data.fingerprints import digest
 from regard.tasks.data.held_out import assign_parts
 from regard.tasks.data.words import normalize_words
@@ -114,11 +114,7 @@ def split_folder(found: VqaSplit, config: VqaData) -> VqaDataset:
 
 def find_package_folder() -> Path:
     """Return the folder of the data in the package."""
-    try:
-        import easy_vqa
-    except ImportError:
-        raise missing_package("easy-vqa", "vision") from None
-    return Path(easy_vqa.__file__).parent / "data"
+    return Path(import_package("easy_vqa", "vision", package="easy-vqa").__file__).parent / "data"
 
 
 def read_split(folder: Path, config: VqaData) -> VqaSplit:

@@ -33,7 +33,7 @@ function clear(context, { canvas, pixels }) {
   context.direction = "ltr"; // the map's own order; a token keeps its own direction within
 }
 
-/** Lines between cells, where cells are large enough for lines to help. */
+/** Lines between cells, if cells are large enough for lines to help. */
 function drawLines(context, { position, plot, margins: { left, top }, source, dark }) {
   const right = Math.min(plot.width, position.x + source.columns * position.width);
   const bottom = Math.min(plot.height, position.y + source.rows * position.height);
@@ -58,7 +58,7 @@ function* iterateStarts(offset, size, room, cells) {
   }
 }
 
-/** The labels in sight; where they would overlap, every second, fifth, tenth … one. */
+/** The labels in sight; if they would overlap, every second, fifth, tenth … one. */
 function drawLabels(context, map) {
   const { options, position, plot, margins: { left, top }, cursor, chosen } = map;
   const ink = map.dark ? "#e6e6e6" : "#1c1c1c";

@@ -13,7 +13,7 @@ export function makeVisible(token) {
   });
 }
 
-/** At most so many signs, the last of them an ellipsis where some are left out; no sign is cut in two. */
+/** At most so many signs, the last of them an ellipsis if some are left out; no sign is cut in two. */
 export function shorten(text, most) {
   if (text.length <= most) return text; // a sign is one unit or more
   const signs = [...SIGNS.segment(text)].map((part) => part.segment);

@@ -50,7 +50,7 @@ class AttentionPanel {
     element.append(this.element);
   }
 
-  /** Other attention: `passing` where more will follow soon, as while a search goes on. */
+  /** Other attention: `passing` if more will follow soon, as while a search goes on. */
   async show(sites, { passing = false, beside } = {}) {
     this.keepPlace(sites);
     Object.assign(this, { sites, beside, passing });
@@ -179,7 +179,7 @@ class AttentionPanel {
     return asked === "lines" && this.small ? "lines" : "map";
   }
 
-  /** What is picked: { row, column }, either of which may be undefined; it waits where the axes are others. */
+  /** What is picked: { row, column }, either of which may be undefined; it waits while the axes are others. */
   get picked() {
     const { row, column } = readPick(this.state.get("pick"));
     if ((row === undefined && column === undefined) || this.passing) return undefined;

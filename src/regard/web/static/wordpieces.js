@@ -9,7 +9,7 @@ const ENDS = /<\/w>$/; // BPE: a mark where one ends
 const UNFINISHED = /@@$/; // BPE: a mark where one does not end yet
 const SPECIAL = /^(<.*>|\[[A-Z]+\])$/; // <s>, </s>, [CLS]: never part of a word
 
-/** The first piece of each word: [0, 1, 4, …]; undefined where tokens are whole words already. */
+/** The first piece of each word: [0, 1, 4, …]; undefined if tokens are whole words already. */
 export function findWords(tokens) {
   if (typeof tokens === "number" || !tokens.length) return undefined;
   const starts = tokens.flatMap((token, place) => (place === 0 || startsWord(token, tokens[place - 1], tokens) ? [place] : []));

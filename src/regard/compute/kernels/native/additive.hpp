@@ -8,10 +8,10 @@
 //   small:   tanh = (t + u) / (1 + t u)        with t = tanh(q),  u = tanh(k)
 //
 // so exp and tanh run on (queries + keys) * hidden numbers, not on queries * keys * hidden. `small` keeps the relative
-// exactness that `plain` loses by E F - 1 where all inputs are near zero; its denominator stays away from zero while
+// exactness that `plain` loses by E F - 1 if all inputs are near zero; its denominator stays away from zero while
 // |q|, |k| <= 1/2. Ratios are added in fours, so that there is one division for four of them, and a product of four
-// denominators must not overflow: where E F may pass `product_limit`, it is `clamped` there, which is past the point
-// where tanh rounds to 1. Where E or F itself would leave the range of the type, exp is taken of the sum: `direct`.
+// denominators must not overflow: if E F may pass `product_limit`, it is `clamped` there, which is past the point
+// where tanh rounds to 1. If E or F itself would leave the range of the type, exp is taken of the sum: `direct`.
 
 #pragma once
 

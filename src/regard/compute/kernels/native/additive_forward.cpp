@@ -9,7 +9,7 @@ namespace {
 constexpr int group = 4;             // ratios that share a division
 constexpr int rows_at_once = 2;      // queries that share the loads of a key's factors
 constexpr int64_t fewest_factored = 3;           // with fewer queries the factors of the keys cost more than they save
-constexpr int64_t direct_keys = 32;  // keys that a thread takes at once where there are few queries
+constexpr int64_t direct_keys = 32;  // keys that a thread takes at once if there are few queries
 
 // sum_h (slope F + shift) / (scale F + 1) for `rows_at_once` queries and a vector of keys. A row holds its scales,
 // then its slopes, then its shifts. Clamped, the product is cut before it is used; the shift is minus the weight.

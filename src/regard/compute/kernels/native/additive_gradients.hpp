@@ -43,7 +43,7 @@ template <class T> struct Quad {
         return quad;
     }
 
-    // 1 / x for four numbers by one division, or by two where the product of four might overflow.
+    // 1 / x for four numbers by one division, or by two if the product of four might overflow.
     template <bool four> static inline void invert(const Vector<T>* x, Vector<T>* inverse) {
         using V = Vector<T>;
         const V left = x[0] * x[1], right = x[2] * x[3];

@@ -1,4 +1,4 @@
-// Cross-entropy over a vocabulary, row by row, in place: scores become their gradient. vocabulary.py has the formulas.
+// Cross-entropy over a vocabulary, row by row, in place: scores become their gradient. models/kernels/cross_entropy.py has the formulas.
 
 #include <cmath>
 #include <cstdint>
@@ -40,7 +40,7 @@ template <class T> RowScan<T> scan_row(T* scores, const T* bias, int64_t size) {
     return {largest, total, place};
 }
 
-// Turns scores into e^(score - largest) and answers their sum.
+// Turns scores into e^(score - largest) and returns their sum.
 template <class T> T exponentiate(T* scores, int64_t size, T largest) {
     Vector<T> sums = fill<T>(0);
     for_each_part<T>(size, [&](LaneRange<T> part) {

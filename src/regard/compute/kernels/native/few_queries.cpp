@@ -52,7 +52,7 @@ inline int64_t list_allowed_keys(const bool* allowed, int64_t keys, int64_t* see
     return count;
 }
 
-// Scores become weights that are still to be divided by their sum, which is returned: NaN where a score is not finite.
+// Scores become weights that are still to be divided by their sum, which is returned: NaN if a score is not finite.
 template <class T> T exponentiate_scores(T* scores, int64_t count) {
     constexpr int lanes = Lanes<T>::count;
     T largest = scores[0], broken = 0;

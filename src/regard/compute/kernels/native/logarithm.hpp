@@ -23,7 +23,7 @@ template <> inline unsigned lane_bits<double>(Integers<double> mask) { return _m
 #endif
 template <class T> inline bool any(Integers<T> mask) { return lane_bits<T>(mask) != 0; }
 
-// e^x, 0 where it would not be a normal number, and capped where it would be infinite.
+// e^x, 0 if it would not be a normal number, and capped if it would be infinite.
 template <class T> inline Vector<T> exponential(Vector<T> x) {
     const T limit = Lanes<T>::exponent_limit;
     const Vector<T> power = Exponential<T>(at_most<T>(limit, at_least<T>(-limit, x))).value();

@@ -8,7 +8,7 @@ namespace {
 using namespace regard;
 using namespace regard::simplex;
 
-// (e^y - 1 - y) / y^2 for y >= 0, by its series where the difference would cancel.
+// (e^y - 1 - y) / y^2 for y >= 0, by its series if the difference would cancel.
 template <class T> Vector<T> second_order(Vector<T> y) {
     const Vector<T> less_one = Exponential<T>(at_most<T>(Lanes<T>::exponent_limit, y)).minus_one();
     Vector<T> near = fill<T>(1);
@@ -38,7 +38,7 @@ template <class T> inline void load_pair(const T* weights, const T* grad, int64_
     g = p != T(0) ? g : fill<T>(0);
 }
 
-// ds = slope (g - mean of g under slope); answers the row's derivative by alpha where `by_alpha` asks for it.
+// ds = slope (g - mean of g under slope); returns the row's derivative by alpha if `by_alpha` asks for it.
 template <class T>
 T backward_row(Work<T>& work, int32_t rule, T alpha, const T* weights, const T* grad, T* scores, bool by_alpha) {
     Total<T> slopes, products, change;

@@ -1,6 +1,6 @@
 // The weights of one row: softmax, softmax plus one, sparsemax, entmax-1.5 and alpha-entmax.
 //
-// A row is read once into a buffer that stays in the first cache, and Newton runs there. Where each weight is dear,
+// A row is read once into a buffer that stays in the first cache, and Newton runs there. If each weight is costly,
 // what lies more than 1 / (alpha - 1) below the largest score is left behind first: it cannot be in the support.
 //
 // Weights are found up to a factor close to 1 and divided by their sum, so that rows sum to one whatever was rounded on
@@ -37,7 +37,7 @@ template <class T> struct Work {  // one thread's row in hand, padded with -inf 
         : size(n), padded((n + Lanes<T>::count - 1) / Lanes<T>::count * Lanes<T>::count), row(padded), kept(padded) {}
 };
 
-// Reads what is allowed; answers the largest score, or NaN if a NaN or +inf is among them.
+// Reads what is allowed; returns the largest score, or NaN if a NaN or +inf is among them.
 template <class T> T read_row(Work<T>& work, const T* scores, const uint8_t* allowed) {
     constexpr int width = Lanes<T>::count;
     const T nothing = -std::numeric_limits<T>::infinity();

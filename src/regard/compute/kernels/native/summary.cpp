@@ -109,7 +109,7 @@ template <class T> struct Row {
     }
 };
 
-// From scores to weights. Where fewer keys than asked for have any, the first of the others: no key stands twice.
+// From scores to weights. If fewer keys than asked for have any, the first of the others fill up: no key stands twice.
 template <class T> void write_best(TopK<T>& best, T total) {
     int64_t next = 0;
     for (int64_t n = 0; n < best.count; ++n) {

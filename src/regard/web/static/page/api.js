@@ -6,7 +6,7 @@ const watchers = new Set();
 const successes = new Set();
 let lost = false;
 
-/** Takes the token out of the address, where it came with one; it is kept for this tab only. */
+/** Takes the token out of the address, if it has one, and keeps it for this tab only. */
 export function takeToken() {
   const given = new URLSearchParams(location.hash.slice(1));
   if (!given.has("token")) return;
