@@ -116,10 +116,8 @@ def show_layers(lengths: tuple[int, ...], curves: "dict[str, CostCurve]") -> Non
             figures = [format_number(value / unit) for value in curve.measured[quantity]]
             table.add_row(name, str(curve.width), *figures, f"O({FORMULAS[name][quantity].text})")
         console.print(table)
-    powers = ", ".join(
-        f"{name} n^{estimate_exponent(lengths, curve.measured['operations']):.2f}" for name, curve in curves.items()
-    )
-    console.print(f"\noperations grow, over the last two lengths, as {powers}")
+    powers = [f"{name} n^{estimate_exponent(lengths, one.measured['operations']):.2f}" for name, one in curves.items()]
+    console.print(f"\noperations grow, over the last two lengths, as {', '.join(powers)}")
 
 
 def format_number(value: float) -> str:

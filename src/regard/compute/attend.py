@@ -89,11 +89,10 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     $$ o_i = \sum_j w_{ij} v_j, \qquad w = \mathrm{aggregate}(\mathrm{normalizer}(\mathrm{score}(q, k) + \mathrm{bias},
     \mathrm{mask})) $$
 
-    Every combination of parts runs. The fastest way to compute it is chosen (`plan` says which, and why), unless a
-    backend is asked for by name, which then computes it or raises. A query that may not see any key gives zeros.
-    A part without parameters may be given by its name in the catalog, or by what papers call it: `score="gaussian"`,
-    `mask="causal"`. If there are fewer heads of keys than of queries, heads in a row share those of a group (grouped
-    and multi-query attention). `dropout` is the rate to apply now: pass 0 in evaluation.
+    Every combination of parts runs, by the fastest backend (`plan` says which, and why) or by the one that is named,
+    which computes it or raises. A query that may not see any key gives zeros. A part without parameters may be given by
+    its name: `score="gaussian"`. If there are fewer heads of keys than of queries, heads in a row share those of a
+    group (grouped and multi-query attention). `dropout` is the rate to apply now: pass 0 in evaluation.
 
     >>> from regard import Causal, Gaussian
     >>> x = torch.arange(3.0)[:, None]
@@ -101,16 +100,9 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
     tensor([0., 1., 2.])
     >>> output, weights = attend(x, x, x, score="gaussian", normalizer="sparsemax", mask="causal")
     """
-    mask = MASK if mask is None else mask
-    parts = Parts(score, bias, mask, normalizer, aggregate)  # type: ignore[arg-type]  # names are resolved next
-    if str in (type(score), type(bias), type(mask), type(normalizer), type(aggregate)):
-        parts = resolve_names(parts, query, key, value)
-    if type(parts.mask) not in (Full, Causal) and _have_one_shape(query, key, value) and isinstance(parts.mask, Mask):
-        axes = max(query.dim(), key.dim(), value.dim()) - 2
-        parts = parts._replace(mask=resolve_query_lengths(parts.mask, axes, query))
+    parts = _resolve_parts((score, bias, MASK if mask is None else mask, normalizer, aggregate), query, key, value)
     if isinstance(query, Tensor) and query.is_floating_point() and is_autocast_on(query.device.type):
-        with torch.autocast(query.device.type, enabled=False):
-            return _attend_without_autocast(parts, query, key, value, dropout, backend)
+        return _attend_without_autocast(parts, query, key, value, dropout, backend)
     try:
         lead, plan = check_and_plan(parts, query, key, value, dropout, backend)
     except LeadError:
@@ -118,8 +110,18 @@ def attend(  # noqa: PLR0913  # the parts of the algebra, each with its default
             raise
         return _attend_by_group(parts, query, key, value, dropout, backend)
     seed = noise.draw_seed(query.device) if dropout or parts.aggregate.random else None
-    call = AttentionCall(parts, query, key, value, dropout, seed)
-    return _build_result(run_plan(call, lead, plan, backend), lead)
+    return _build_result(run_plan(AttentionCall(parts, query, key, value, dropout, seed), lead, plan, backend), lead)
+
+
+def _resolve_parts(given: tuple[Any, ...], query: Tensor, key: Tensor, value: Tensor) -> Parts:
+    """Return the parts that were given or named, and a mask whose lengths are those of these queries."""
+    parts = Parts(*given)
+    if str in map(type, given):
+        parts = resolve_names(parts, query, key, value)
+    if type(parts.mask) not in (Full, Causal) and _have_one_shape(query, key, value) and isinstance(parts.mask, Mask):
+        axes = max(query.dim(), key.dim(), value.dim()) - 2
+        parts = parts._replace(mask=resolve_query_lengths(parts.mask, axes, query))
+    return parts
 
 
 def count_group_heads(query: Tensor, key: Tensor, value: Tensor) -> int:
@@ -163,7 +165,8 @@ def _attend_without_autocast(
 ) -> AttentionResult:
     """Attend in the dtype of the query: torch.autocast would change it half way, operation by operation."""
     both = [t.to(query.dtype) if isinstance(t, Tensor) and t.is_floating_point() else t for t in (key, value)]
-    return attend(query, *both, **parts.cast(query.dtype)._asdict(), dropout=dropout, backend=backend)
+    with torch.autocast(query.device.type, enabled=False):
+        return attend(query, *both, **parts.cast(query.dtype)._asdict(), dropout=dropout, backend=backend)
 
 
 class Computation(NamedTuple):

@@ -137,7 +137,7 @@ def zero_harmful_padding(source: Float[Tensor, "*lead key width"], mask: Mask) -
     check_sequence("source", source)
     if type(mask) is Full:
         return source
-    if source.device.type == "cpu" and not _is_tracing() and _has_finite_norm(source):
+    if _is_finite(source):
         as_mask(mask).check(tuple(source.shape[:-2]), 1, source.shape[-2])
         return source
     return zero_padding(source, mask)
@@ -149,8 +149,10 @@ def _is_tracing() -> bool:
     return mapped or torch.compiler.is_compiling()
 
 
-def _has_finite_norm(source: Tensor) -> bool:
-    """Return whether the sum of all squares is finite, so that the norm of every row is."""
+def _is_finite(source: Tensor) -> bool:
+    """Return whether the sum of all squares can be read at no cost and is finite, so that the norm of every row is."""
+    if source.device.type != "cpu" or _is_tracing():
+        return False
     wide = torch.float32 if source.dtype in (torch.float16, torch.bfloat16) else None
     return math.isfinite(torch.linalg.vector_norm(source.detach(), dtype=wide).item())
 
@@ -161,9 +163,7 @@ def zero_hidden(sequence: Float[Tensor, "*lead key width"], mask: Mask) -> Float
     Like `zero_harmful_padding`, for a mask that may differ by query and by head.
     """
     check_sequence("source", sequence)
-    if type(as_mask(mask)) is Full or (
-        sequence.device.type == "cpu" and not _is_tracing() and _has_finite_norm(sequence)
-    ):
+    if type(as_mask(mask)) is Full or _is_finite(sequence):
         return sequence
     visible, batch = mask.find_visible_keys(sequence.shape[-2], sequence.device), sequence.dim() - 2
     if visible is not None and visible.dim() > batch + 1:  # behind the axes of the batch is that of heads

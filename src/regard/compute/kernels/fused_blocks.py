@@ -20,6 +20,8 @@ from regard.compute.kernels.flash import (
 )
 from regard.compute.kernels.fused import _pad_to_equal_widths
 
+Kernel = Callable[..., tuple[Tensor, Tensor]]
+
 
 class BlockReader(ABC):
     """How tensors of one lead axis, `(lead, position, width)`, are cut into groups of blocks and put together again.
@@ -74,16 +76,11 @@ def attend_in_blocks(
     if torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad):
         output, total = _FusedBlocks.apply(query, key, value, readers, scale)  # type: ignore[no-untyped-call]
         return output, total
-    return _forward(query, key, value, readers, scale)
+    return _forward(query, key, value, readers, scale, flash_attention)
 
 
 def _forward(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    readers: Sequence[BlockReader],
-    scale: float,
-    kernel: Callable[..., tuple[Tensor, Tensor]] = flash_attention,
+    query: Tensor, key: Tensor, value: Tensor, readers: Sequence[BlockReader], scale: float, kernel: Kernel
 ) -> tuple[Tensor, Tensor]:
     output, total = _read(query, key, value, readers[0], scale, kernel)
     for reader in readers[1:]:
@@ -98,12 +95,7 @@ def _forward(
 
 
 def _read(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    reader: BlockReader,
-    scale: float,
-    kernel: Callable[..., tuple[Tensor, Tensor]],
+    query: Tensor, key: Tensor, value: Tensor, reader: BlockReader, scale: float, kernel: Kernel
 ) -> tuple[Tensor, Tensor]:
     """Return output and log totals over the keys of one reader."""
     outputs, totals = [], []
@@ -118,7 +110,7 @@ def _read(
 class _FusedBlocks(torch.autograd.Function):
     @staticmethod
     def forward(ctx, query, key, value, readers, scale):  # type: ignore[no-untyped-def]
-        output, total = _forward(query, key, value, readers, scale)
+        output, total = _forward(query, key, value, readers, scale, flash_attention)
         ctx.readers, ctx.scale = readers, scale
         ctx.save_for_backward(query, key, value, output, total)
         ctx.mark_non_differentiable(total)

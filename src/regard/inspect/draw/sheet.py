@@ -165,10 +165,7 @@ def split_pieces(text: str) -> list[str]:
     """
     pieces: list[str] = []
     for sign in text:
-        breaks = (
-            not pieces or pieces[-1][-1] == " " or "W" in (east_asian_width(pieces[-1][-1]), east_asian_width(sign))
-        )
-        if breaks:
+        if not pieces or pieces[-1][-1] == " " or "W" in map(east_asian_width, (pieces[-1][-1], sign)):
             pieces.append(sign)
         else:
             pieces[-1] += sign

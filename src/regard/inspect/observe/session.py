@@ -39,17 +39,15 @@ def observe(
 
     The output of the model is the same to the last bit, and so is the way it is computed. `keep` says how much is
     kept: all weights, as long as the recording stays within `limit` bytes; factors from which any tile of weights is
-    computed; or statistics with the `top` largest weights of each query. What does not fit is kept in the next
-    way, and a note of the recording says so. Weights are those before dropout. With `vectors`, queries, keys and the
-    lengths of values are kept too, as far as they fit: `recording[site].explain(head, query, key)` and the panel then
-    say what made a weight.
+    computed; or statistics with the `top` largest weights of each query. What does not fit is kept in the next way, and
+    a note says so. Weights are those before dropout. With `vectors`, queries, keys and the lengths of values are kept
+    too, as far as they fit: `recording[site].explain(head, query, key)` and the panel then say what made a weight.
 
     Recorded are this library's own attention, `nn.MultiheadAttention` and modules built on it, whatever calls
     `F.scaled_dot_product_attention`, transformers' models in their default and in eager attention, and the softmax of
     (batch, heads, queries, keys) of any module that is called Attention or projects queries and keys. A module that
-    looks like attention and was called without being recorded is named in the notes. Code compiled by torch.compile
-    calls none of these: a note names its modules, and inside `torch.compiler.set_stance("force_eager")` they are
-    recorded. Threads that do not observe record nothing.
+    looks like attention and was called without being recorded is named in the notes, and so is one that torch.compile
+    made a graph of, unless it runs inside `torch.compiler.set_stance("force_eager")`. Other threads record nothing.
 
     >>> model = torch.nn.MultiheadAttention(4, 2, batch_first=True)
     >>> with observe(model) as recording:

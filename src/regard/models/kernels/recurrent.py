@@ -128,8 +128,7 @@ def _compute_weight_gradients(
     later, earlier, first = by_hidden[1:], states[:-1], by_hidden[0]
     if reverse:
         later, earlier, first = by_hidden[:-1], states[1:], by_hidden[steps - 1]
-    weight = torch.addmm(later.flatten(0, 1).T @ earlier.flatten(0, 1), first.T, start)
-    return weight, by_hidden.sum((0, 1))
+    return torch.addmm(later.flatten(0, 1).T @ earlier.flatten(0, 1), first.T, start), by_hidden.sum((0, 1))
 
 
 class _GRU(torch.autograd.Function):

@@ -176,10 +176,8 @@ class BeamSearch(Search):
         rows = torch.arange(ended.numel(), device=ended.device).view_as(ended)
         new = CompleteHypotheses(scores, choice.ending, torch.full_like(rows, steps), rows)
         best = CompleteHypotheses(*(part[live.owners] for part in found)).merge_best(new)
-        merged = CompleteHypotheses(
-            *(old.index_copy(0, live.owners, part) for old, part in zip(found, best, strict=True))
-        )
-        return merged, live.complete + ended.sum(1)
+        merged = (old.index_copy(0, live.owners, part) for old, part in zip(found, best, strict=True))
+        return CompleteHypotheses(*merged), live.complete + ended.sum(1)
 
     def find_finished(
         self, found: CompleteHypotheses, live: LiveBeams, choice: Continuations

@@ -68,9 +68,8 @@ def start_search(
     if isinstance(options, BeamOptions):
         return BeamSearch(decoder, marks, options, attention=True).run(encoded, most)
     if options is None:
-        return SinglePathSearch(decoder, marks, build_greedy_picker(marks, most.device), attention=True).run(
-            encoded, most
-        )
+        pick = build_greedy_picker(marks, most.device)
+        return SinglePathSearch(decoder, marks, pick, attention=True).run(encoded, most)
     draw = build_sampling_picker(marks, options, torch.zeros_like(most))
     return SinglePathSearch(decoder, marks, draw, attention=True, rows_per_sentence=options.count).run(encoded, most)
 
