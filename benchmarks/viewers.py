@@ -97,7 +97,7 @@ def render_cells(
     attentions: tuple[torch.Tensor, ...], folder: Path, scripts: dict[str, Path]
 ) -> Iterator[tuple[str, Path]]:
     """The output of a cell by each contender, as the page that it is."""
-    from regard.notebook import render_html
+    from regard.compute.notebook import render_html
 
     tokens = [f"w{place}" for place in range(attentions[0].shape[-1])]
     recording = Recording.from_weights(

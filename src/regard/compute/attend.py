@@ -20,12 +20,12 @@ from regard.compute.checks import LeadError, check
 from regard.compute.kernels import native, noise
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.names import resolve_names
+from regard.compute.notebook import build_bundle, render_html
 from regard.compute.planning import AUTO, MOST_PLANS, BackendName, Plan, plan_call
 from regard.compute.shield import FiniteInputs, shield
 from regard.compute.watchers import WATCHERS, notify_watchers, pause_watchers
 from regard.compute.weights import Weights
 from regard.errors import wrong_kind
-from regard.notebook import build_bundle, render_html
 
 SCORE, MASK, NORMALIZER, AGGREGATE = ScaledDot(), Full(), Softmax(), Soft()
 _checked_plans: dict[object, "CheckedPlan"] = {}

@@ -24,10 +24,10 @@ from regard.compute.kernels.summary import RowSummary, TopWeights, summarize, su
 from regard.compute.lowering.backend import BackendResult, RowTotals
 from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias
 from regard.compute.lowering.spans import choose_rows_per_block
+from regard.compute.notebook import NotebookDisplay
 from regard.compute.planning import Plan
 from regard.compute.versions import CallVersion, find_mask_numbers
 from regard.errors import wrong
-from regard.notebook import NotebookDisplay
 
 TENSORS = tuple(f"tensor of the {name}" for name in Parts._fields)
 NUMBERS = tuple(f"number of the {name}" for name in Parts._fields)

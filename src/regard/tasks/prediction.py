@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import nn
 
+from regard.compute.notebook import build_bundle, render_html
 from regard.errors import InputError, wrong
 from regard.inspect.draw.chapters import Chapter, Regions, Spectrogram
 from regard.inspect.draw.words import Language
 from regard.inspect.recording import Recording
 from regard.inspect.recording.explanation import CellExplanation
-from regard.notebook import build_bundle, render_html
 from regard.training import Training, read_safetensors, restore_weights
 from regard.training.run_folder import format_resume_command
 from regard.training.runtime import choose_device

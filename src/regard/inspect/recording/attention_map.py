@@ -9,11 +9,11 @@ import torch.nn.functional as F
 
 from regard.algebra.shapes import Float, Tensor, describe
 from regard.compute.kernels.summary import TopWeights, summarize_weights
+from regard.compute.notebook import NotebookDisplay
 from regard.errors import wrong
 from regard.inspect.recording.explanation import CellExplanation, explain_cell
 from regard.inspect.recording.interruption import InterruptCheck, never_interrupt
 from regard.inspect.recording.origin import Origin
-from regard.notebook import NotebookDisplay
 
 PoolMode = Literal["mean", "max"]
 EVERY = slice(None)

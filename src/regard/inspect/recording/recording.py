@@ -9,12 +9,12 @@ import torch
 import torch.nn.functional as F
 
 from regard.algebra.shapes import Tensor
+from regard.compute.notebook import NotebookDisplay
 from regard.datasets.bounds import get_bound
 from regard.errors import find_nearest, wrong, wrong_kind
 from regard.inspect.recording.attention_map import AttentionMap, DenseMap
 from regard.inspect.recording.difference import Difference
 from regard.inspect.recording.sketch import Sketch
-from regard.notebook import NotebookDisplay
 
 MAX_STACKED = 2**28  # weights that are stacked as a whole: a small file may claim keys that are far apart
 SAME_SITES = "record the same model twice, or name the sites alike"
