@@ -77,19 +77,19 @@ def prepare_tensors(part: torch.nn.Module, dtype: torch.dtype) -> None:
             setattr(part, name, tensor.to(dtype).detach().requires_grad_())
 
 
-def cast_parts(parts: Parts, dtype: torch.dtype, *, jitter: float = 0.0) -> Parts:
-    """Return a copy of the parts with every float tensor in `dtype`; all but constants want a gradient.
-
-    `jitter` is the size of the random numbers that are added to parameters, so that none stays at its starting value.
-    """
+def cast_parts(parts: Parts, dtype: torch.dtype) -> Parts:
+    """Return a copy of the parts with every float tensor in `dtype`; all but constants want a gradient."""
     parts = copy.deepcopy(parts)
     for part in parts:
-        _cast_tensors(part, dtype, jitter)
+        _cast_tensors(part, dtype, 0.0)
     return parts
 
 
 def cast_part(part: AnyPart, dtype: torch.dtype, *, jitter: float = 0.0) -> AnyPart:
-    """Return a copy of one part, cast as `cast_parts` casts all of them."""
+    """Return a copy of one part, cast as `cast_parts` casts all of them.
+
+    `jitter` is the size of the random numbers that are added to parameters, so that none stays at its starting value.
+    """
     part = copy.deepcopy(part)
     _cast_tensors(part, dtype, jitter)
     return part

@@ -154,11 +154,11 @@ class TensorTaskDefinition(TaskDefinition[Config]):
         return self.predictor_type(task, load_model(task.model, config.training, run, weights))
 
 
-def parse_item_number(words: Sequence[str], count: int, name: str = "item") -> int:
+def parse_item_number(words: Sequence[str], count: int) -> int:
     """Return the number of the held-out item that was asked for, counted from 0; the first if none was named."""
     if len(words) > 1:
-        raise wrong(name, " ".join(words), "one number", f"write a number below {count}")
+        raise wrong("item", " ".join(words), "one number", f"write a number below {count}")
     text = words[0] if words else "0"
     if not text.isdecimal() or int(text) >= count:
-        raise wrong(name, text, f"a number from 0 to {count - 1}", f"write {count - 1}, say")
+        raise wrong("item", text, f"a number from 0 to {count - 1}", f"write {count - 1}, say")
     return int(text)

@@ -64,11 +64,11 @@ def build_palette(kind: Kind = "weights", *, dark: bool = False) -> UInt8[np.nda
     return oklab_to_rgb(np.interp(amounts, [0, 1], path.lightness), chroma, np.interp(amounts, [0, 1], path.hue))
 
 
-def make_color_map(kind: Kind = "weights", *, dark: bool = False) -> "ListedColormap":
-    """Return the same colors for matplotlib."""
+def make_color_map(kind: Kind = "weights") -> "ListedColormap":
+    """Return the colors for light paper, for matplotlib."""
     from matplotlib.colors import ListedColormap  # the colors themselves need no extra
 
-    return ListedColormap(build_palette(kind, dark=dark) / 255, name=f"regard {kind}")
+    return ListedColormap(build_palette(kind) / 255, name=f"regard {kind}")
 
 
 Numbers = Float[np.ndarray, " step"]

@@ -6,12 +6,10 @@ SOURCE = ("I", "am", "a", "student")
 STEP = 1.05  # inches from one word to the next
 
 
-def plan_row(names: str, words: list[Words], y: float, kind: Kind, left: float = 0.0) -> dict[str, Box]:
+def plan_row(names: str, words: list[Words], y: float, kind: Kind) -> dict[str, Box]:
     """Return boxes side by side, called `names` and a number from 0."""
-    return {
-        f"{names}{place}": Box(each, (left + STEP * place, y), kind, size=(0.78, 0.36))
-        for place, each in enumerate(words)
-    }
+    boxes = (Box(each, (STEP * place, y), kind, size=(0.78, 0.36)) for place, each in enumerate(words))
+    return {f"{names}{place}": box for place, box in enumerate(boxes)}
 
 
 def list_letters(letter: str, count: int) -> list[Words]:

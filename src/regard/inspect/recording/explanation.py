@@ -10,6 +10,7 @@ from regard.algebra.shapes import Float, Tensor
 from regard.inspect.recording.origin import Origin
 
 DIMENSIONS = 4096  # of a vector, that are given to a page
+BLOCK = 4096  # keys whose terms are computed at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +132,10 @@ def find_score_facts(weights: Float[Tensor, " key"], origin: Origin, head: int, 
     )
 
 
-def sum_terms(origin: Origin, head: int, query: int, block: int = 4096) -> Float[Tensor, " key"]:
+def sum_terms(origin: Origin, head: int, query: int) -> Float[Tensor, " key"]:
     """Return the scores of one query, some keys at a time."""
-    starts = range(0, origin.shape[2], block)
-    return torch.cat([origin.compute_terms(head, query, slice(start, start + block)).sum(-1) for start in starts])
+    parts = (slice(start, start + BLOCK) for start in range(0, origin.shape[2], BLOCK))
+    return torch.cat([origin.compute_terms(head, query, part).sum(-1) for part in parts])
 
 
 def find_total(normalizer: str, scores: Tensor, weights: Tensor, setting: float | None) -> float | None:

@@ -28,15 +28,15 @@ class GrayImages(NamedTuple):
     test: tuple[Tensor, Tensor]
 
 
-def load_digit_images(seed: int, held_out: float = 0.2) -> GrayImages:
-    """Load the 1,797 digits of 8 × 8 pixels that come with scikit-learn, a share of them held out."""
+def load_digit_images(seed: int) -> GrayImages:
+    """Load the 1,797 digits of 8 × 8 pixels that come with scikit-learn, a fifth of them held out."""
     from sklearn.datasets import load_digits
 
     found = load_digits()
     pictures = torch.from_numpy(found.images).float() / 16
     classes = torch.from_numpy(found.target).long()
     order = torch.from_numpy(np.random.default_rng([seed, 5]).permutation(len(classes)))
-    cut = round(held_out * len(classes))
+    cut = round(0.2 * len(classes))
     return GrayImages((pictures[order[cut:]], classes[order[cut:]]), (pictures[order[:cut]], classes[order[:cut]]))
 
 

@@ -57,12 +57,12 @@ class FileBytes:
         return numpy.frombuffer(os.pread(self.handle, stop - start, start), dtype=numpy.uint8)
 
 
-def map_rows(place: Path, dtype: str, chosen: Array | None = None) -> Rows:
+def map_rows(place: Path, dtype: str) -> Rows:
     """Return the rows of `NAME.bin`, mapped into memory."""
     path = place.with_suffix(".bin")
     # Every slice of a memmap is one too, which takes longer to make than the slice; an empty file cannot be mapped.
     values = numpy.asarray(numpy.memmap(path, dtype=dtype, mode="r")) if path.stat().st_size else numpy.zeros(0, dtype)
-    return Rows(values, load_array(place.with_suffix(".npy")), chosen)
+    return Rows(values, load_array(place.with_suffix(".npy")))
 
 
 def open_rows(place: Path, chosen: Array | None = None) -> Rows:

@@ -27,12 +27,12 @@ class CorpusSplit(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def split_corpus(pairs: Sequence[SentencePair], notes: Sequence[str] = (), share: float | None = None) -> Corpus:
+def split_corpus(pairs: Sequence[SentencePair], share: float | None = None) -> Corpus:
     """Split one list of pairs into training, validation and test, as `split_pairs` does."""
     rows, hashes = collect_pairs(pairs)
     split = split_pairs(hashes, share)
     train, validation, test = map(rows.select, split[:3])
-    return Corpus(train, validation, {"test": test}, (*notes, *split.notes), cut=True)
+    return Corpus(train, validation, {"test": test}, split.notes, cut=True)
 
 
 def split_pairs(hashes: PairHashes, share: float | None = None) -> CorpusSplit:

@@ -122,10 +122,10 @@ def resize_to_square(image: "Image", pixels: int) -> "Image":
     return image if image.size == (pixels, pixels) else image.resize((pixels, pixels), Image.Resampling.BICUBIC)
 
 
-def make_thumbnail(image: "Image", most: int = PAGE_SIDE) -> np.ndarray:
+def make_thumbnail(image: "Image") -> np.ndarray:
     """Return the pixels of a smaller image for a page, of the same shape."""
     small = image.copy()
-    small.thumbnail((most, most))
+    small.thumbnail((PAGE_SIDE, PAGE_SIDE))
     return np.asarray(small)
 
 
