@@ -140,7 +140,7 @@ def _build(command: tuple[str, ...], entry: Path) -> Library:
     atexit.register(shutil.rmtree, workshop, ignore_errors=True)
     sources = sorted(SOURCES.glob("*.cpp"))
     first: Exception | None = None
-    logging.getLogger("regard").warning("regard compiles its kernels, once on this machine: some seconds")
+    logging.getLogger("regard").warning("regard compiles its kernels, once on this machine, which takes some seconds")
     compiler.probe(command, workshop)
     for attempt in compiler.list_attempts():
         try:
