@@ -56,7 +56,7 @@ def encode_clips(
 
 
 def describe_skipped(clips: Sequence[Clip], features: SpectrogramConfig, limit: int) -> list[str]:
-    """Return a note on held-out clips that are too long: they count as wrong, because leaving them out would flatter."""
+    """Return a note on held-out clips that are too long: they count as wrong, as leaving them out would flatter."""
     missed = sum(features.count_frames(len(clip.samples)) > limit for clip in clips)
     note = f"{missed} of {len(clips)} clips are longer than {limit} frames: they count as wrong"
     return [note] if missed else []
