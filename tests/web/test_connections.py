@@ -178,6 +178,15 @@ def test_a_crowd_of_followers_does_not_pass_the_limit(server: RunningServer, add
     server.wait_for(lambda: follows(address))  # the places of those who left are free again
 
 
+@pytest.mark.parametrize("size", [20_000, 60_000, 500_000])
+def test_headers_are_bounded_also_if_they_come_at_once(address: tuple[str, int], size: int) -> None:
+    with connect(address) as client, suppress(BrokenPipeError, ConnectionResetError):
+        client.sendall(f"GET / {HEAD}".encode() + b"A: b\r\n" * (size // 6) + b"Connection: close\r\n\r\n")
+        found = answer(client)
+        assert found.startswith(("HTTP/1.1 431", "HTTP/1.1 400")) or not found
+    assert is_served(address)
+
+
 @pytest.mark.parametrize(
     "path", ["/", "/api/state", "/api/runs/run/metrics", "/api/recordings/x", "/api/recordings/x/tile", "/static/x"]
 )

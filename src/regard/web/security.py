@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from regard.datasets.bounds import get_bound
 from regard.errors import format_message, wrong
 from regard.web.responses import answer_error
 
@@ -28,6 +29,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+LONGEST_HEAD = get_bound("request", "header bytes")
 LOCAL = ("localhost", "127.0.0.1", "::1")
 WORD = re.compile(r"[!-~]{1,200}")
 HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d{1,5})?")
@@ -82,6 +84,9 @@ class Access:
 
     def find_objection(self, scope: Scope) -> tuple[int, str] | None:
         """Return what is wrong with a request, as a status and a message; None if nothing is."""
+        size = count_head_bytes(scope)
+        if size > LONGEST_HEAD:
+            return 431, format_message("headers", f"{size:,} bytes", f"at most {LONGEST_HEAD:,}", "send less")
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         match = HOST.fullmatch(hosts[0].lower()) if len(hosts) == 1 else None
@@ -100,6 +105,13 @@ class Access:
             return None
         fix = "open the whole address that the server printed"
         return 401, format_message("token", "another" if given else "none", "the one of this server", fix)
+
+
+def count_head_bytes(scope: Scope) -> int:
+    """Return the bytes of the request line and headers. h11 counts them only until they are whole: not if all come at
+    once."""
+    line = len(scope["method"]) + len(scope.get("raw_path", b"")) + len(scope["query_string"])
+    return line + sum(len(name) + len(value) + 4 for name, value in scope["headers"])
 
 
 def check_origin(scope: Scope, headers: Headers, host: str) -> tuple[int, str] | None:

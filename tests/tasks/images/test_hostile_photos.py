@@ -138,3 +138,8 @@ def test_what_is_clear_is_as_on_a_white_page() -> None:
     image = Image.fromarray(pixels)
     expected = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
     assert np.array_equal(np.asarray(open_photo(encode_image(image))), np.asarray(expected))
+
+
+def test_bytes_without_a_name_are_not_quoted() -> None:
+    with pytest.raises(InputError, match=r"^photo: got the image, which is not an image, expected"):
+        open_photo(bytes(2**20))

@@ -78,6 +78,16 @@ def test_formats_that_are_meant_are_opened(kind: str, more: dict[str, object]) -
     assert len(decode_sound(io.BytesIO(write_sound(kind, **more)), "a", RATE).samples) >= 9000
 
 
+def test_a_flac_that_does_not_say_how_long_it_is_is_one_sentence() -> None:
+    """A program that writes flac to a pipe cannot go back to its header."""
+    content = bytearray(write_sound("FLAC"))
+    content[21] &= 0xF0
+    content[22:26] = bytes(4)
+    message = r"^sound: got a, which does not say how long it is, expected a length; fix: convert it, .* sound\.wav$"
+    with pytest.raises(InputError, match=message):
+        decode_sound(io.BytesIO(bytes(content)), "a", RATE)
+
+
 @pytest.mark.parametrize("kind", ["WAV", "FLAC", "OGG", "MP3"])
 def test_a_file_that_is_cut_short_is_decoded_or_refused(kind: str) -> None:
     content = write_sound(kind)

@@ -30,7 +30,7 @@ STRIP = 256  # rows that are put on white at once
 def open_photo(source: Path | bytes, name: str | None = None, *, most: int = MAX_PIXELS) -> "Image":
     """Open a photograph of at most so many pixels, upright and in RGB; transparent parts become white."""
     image_kind = import_pillow()
-    name = name or str(source)
+    name = name or ("the image" if isinstance(source, bytes) else str(source))
     with explain_photo_errors(image_kind, name, most):
         if not isinstance(source, bytes):
             check_file("photo", source, MAX_BYTES, name)

@@ -17,6 +17,7 @@ LOUD = 2.0**24  # of full scale: the squares of far louder samples would overflo
 FAINT = 1e-5  # of full scale: below the smallest step of 16 bits
 LONGEST = float(get_bound("sound", "seconds"))  # a file of hours would fill the memory first
 BLOCK = get_bound("sound", "block")
+UNKNOWN = 2**63 - 1  # samples, as libsndfile says it
 # How files of the formats that we mean begin, and what soundfile calls them; the library itself opens thirty more.
 BEGINNINGS = (b"RIFF", b"RIFX", b"RF64", b"fLaC", b"OggS", b"ID3")
 FORMATS = ("WAV", "WAVEX", "RF64", "FLAC", "OGG", "MP3")
@@ -113,6 +114,9 @@ def check_header(opened: Any, name: str, longest: float) -> None:
         if not 1 <= found <= get_bound("sound", quantity):
             got = f"{name} of {found:,} {'samples a second' if quantity == 'rate' else quantity}"
             raise wrong("sound", got, f"1 to {get_bound('sound', quantity):,}", fix)
+    if opened.frames >= UNKNOWN:
+        got = f"{name}, which does not say how long it is"
+        raise wrong("sound", got, "a length", "convert it, for example with ffmpeg -i FILE sound.wav")
     seconds = opened.frames / opened.samplerate
     if seconds > longest:
         raise wrong("sound", f"{name} of {seconds:.0f} seconds", f"at most {longest:.0f}", "cut it into sentences")
