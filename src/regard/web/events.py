@@ -4,10 +4,12 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, NamedTuple
 
+from starlette.requests import HTTPConnection
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from regard.errors import RegardError
+from regard.web.messages import localize_for
 from regard.web.responses import hide_paths, log_fault, not_finite_error
 from regard.web.workers import ClosableStream
 
@@ -40,9 +42,9 @@ class Stream(StreamingResponse):
     An error after the answer has begun is its last event.
     """
 
-    def __init__(self, events: ClosableStream[Event]) -> None:
+    def __init__(self, request: HTTPConnection, events: ClosableStream[Event]) -> None:
         # Not no-store, which all other answers have: Chromium may call such a stream aborted although all of it came.
-        super().__init__(encode_events(events), media_type=KIND, headers=HEADERS)
+        super().__init__(encode_events(request, events), media_type=KIND, headers=HEADERS)
         self.events = events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -57,12 +59,12 @@ def answer_head() -> Response:
     return Response(media_type=KIND, headers=HEADERS)
 
 
-async def encode_events(events: ClosableStream[Event]) -> AsyncIterator[bytes]:
-    """Yield events as bytes, an error as the last of them."""
+async def encode_events(request: HTTPConnection, events: ClosableStream[Event]) -> AsyncIterator[bytes]:
+    """Yield events as bytes, an error as the last of them, in the language of the request."""
     try:
         async for event in events:
             yield event.encode()
     except RegardError as error:
-        yield Event("error", {"error": hide_paths(str(error))}).encode()
+        yield Event("error", {"error": localize_for(request, hide_paths(str(error)))}).encode()
     except Exception as error:  # whatever it is, the client gets an answer
-        yield Event("error", {"error": log_fault(error)}).encode()
+        yield Event("error", {"error": localize_for(request, log_fault(error))}).encode()

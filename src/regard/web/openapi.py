@@ -22,7 +22,8 @@ def build_document(limits: Limits) -> dict[str, Any]:
         "info": {
             "title": "regard",
             "version": __version__,
-            "description": "Translate, ask, read attention. Errors are {'error': 'name: got …, expected …; fix: …'}.",
+            "description": "Translate, ask, read attention. Errors are {'error': 'name: got …, expected …; fix: …'}, "
+            "in Chinese if Accept-Language prefers it.",
         },
         "paths": list_paths(limits),
         "components": {"schemas": list_schemas()},

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse
 
 from regard.errors import RegardError, format_message
+from regard.web.messages import localize_for
 
 # Two or more folders from the root, as Unix or Windows writes them; not a part of an address or of another path.
 PATH = re.compile(r"(?<![\w:/.])(?:[A-Za-z]:)?(?:[/\\][^\s/\\'\",;()]+)+[/\\]([^\s/\\'\",;()]*)")
@@ -62,10 +63,10 @@ def answer_json(values: Any, headers: Mapping[str, str] | None = None) -> JSONRe
         raise not_finite_error() from None
 
 
-def answer_error(text: str, status: int, wait: int | None = None) -> JSONResponse:
-    """Return an error as the page reads it."""
+def answer_error(request: HTTPConnection, text: str, status: int, wait: int | None = None) -> JSONResponse:
+    """Return an error as the page reads it, in the language of the request."""
     headers = {} if wait is None else {"Retry-After": str(wait)}
-    return SafeJsonResponse({"error": text}, status, headers)
+    return SafeJsonResponse({"error": localize_for(request, text)}, status, headers)
 
 
 def hide_paths(text: str) -> str:
@@ -79,22 +80,23 @@ def hide_paths(text: str) -> str:
 
 def handle_refusal(request: Request, error: Exception) -> JSONResponse:
     """Answer with an error of ours, which is the caller's fault unless it has another status."""
-    return answer_error(hide_paths(str(error)), getattr(error, "status", 400), getattr(error, "wait", None))
+    return answer_error(request, hide_paths(str(error)), getattr(error, "status", 400), getattr(error, "wait", None))
 
 
 def handle_http_error(request: Request, error: Exception) -> JSONResponse:
     """Answer with Starlette's own errors, no such path and no such method, in our wording."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     if status == 405:
-        what = ("method", request.method, "one that this path has", "use GET, or POST where the page does")
+        fix = "use GET, or POST where the page does"
+        text = format_message("method", request.method, "one that this path has", fix)
     else:
-        what = ("path", request.url.path[:200], "one of this server's", "open /")
-    return answer_error(format_message(*what), status)
+        text = format_message("path", request.url.path[:200], "one of this server's", "open /")
+    return answer_error(request, text, status)
 
 
 def handle_fault(request: Request, error: Exception) -> JSONResponse:
     """Answer that the server has a fault, and no more; the rest is in the log."""
-    return answer_error(log_fault(error), 500)
+    return answer_error(request, log_fault(error), 500)
 
 
 def log_fault(error: BaseException) -> str:

@@ -22,6 +22,7 @@ from regard.web.bodies import UNIVERSAL, read_body, read_fields, read_query
 from regard.web.events import Stream, answer_head
 from regard.web.inputs import INPUT_NAME, RunInput
 from regard.web.limits import Limits
+from regard.web.messages import localize_for
 from regard.web.metrics import LARGEST, Followers
 from regard.web.openapi import build_document
 from regard.web.responses import answer_json, busy_error
@@ -96,6 +97,8 @@ class Routes:
 
         def work(ticket: Ticket) -> Response:
             facts = [run.describe(ticket) for run in self.runs.values()]
+            for run in facts:
+                run |= {"error": localize_for(request, run["error"])} if "error" in run else {}
             return answer_json({"runs": facts, "files": list(self.files.paths), "limits": limits})
 
         return await self.workers.run(work)
@@ -115,7 +118,10 @@ class Routes:
         question = TranslationRequest.from_fields(fields, self.limits)
         fields.finish()
         return Stream(
-            self.workers.stream(lambda ticket: stream_translation(run.load_translator(), question, self.limits, ticket))
+            request,
+            self.workers.stream(
+                lambda ticket: stream_translation(run.load_translator(), question, self.limits, ticket)
+            ),
         )
 
     async def get_attention(self, request: Request) -> Response:
@@ -163,7 +169,7 @@ class Routes:
         fields.finish()
         if request.method == "HEAD":
             return answer_head()
-        return Stream(self.followers.follow(run.folder, start, run.read_plan()))
+        return Stream(request, self.followers.follow(run.folder, start, run.read_plan()))
 
     async def upload(self, request: Request) -> Response:
         """Answer with the summary of a recording that is opened in the page."""

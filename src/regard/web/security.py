@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.datasets.bounds import get_bound
@@ -143,7 +144,7 @@ class Guard:
                 await self.app(scope, receive, send)
             return
         objection = self.access.find_objection(scope)
-        app = self.app if objection is None else answer_error(objection[1], objection[0])
+        app = self.app if objection is None else answer_error(HTTPConnection(scope), objection[1], objection[0])
         await app(scope, receive, add_headers(send))
 
 

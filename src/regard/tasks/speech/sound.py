@@ -112,7 +112,7 @@ def check_header(opened: Any, name: str, longest: float) -> None:
     fix = "keep one channel at 16,000 samples a second, for example with ffmpeg -i FILE -ac 1 -ar 16000 sound.wav"
     for quantity, found in (("rate", opened.samplerate), ("channels", opened.channels)):
         if not 1 <= found <= get_bound("sound", quantity):
-            got = f"{name} of {found:,} {'samples a second' if quantity == 'rate' else quantity}"
+            got = f"{name} of {found:,} samples a second" if quantity == "rate" else f"{name} of {found:,} channels"
             raise wrong("sound", got, f"1 to {get_bound('sound', quantity):,}", fix)
     if opened.frames >= UNKNOWN:
         got = f"{name}, which does not say how long it is"

@@ -1,6 +1,8 @@
 // The kernel of a notebook as a source of weights. The widget of regard.inspect.display.kernel_link, which is not shown,
 // brings a way to ask; panels in cells, each with a script of its own, find it by its name.
 
+import { createFormatter } from "./words.js";
+
 const known = (globalThis[Symbol.for("regard.kernels")] ??= new Map()); // name → { ask(part, values), silent }
 const CHANGED = "regard-kernel"; // event: a kernel came, fell silent, spoke again or went
 const PATIENCE = 20_000; // milliseconds without an answer, though one is due, after which a kernel is silent
@@ -70,7 +72,7 @@ function createLine(send, onsilence) {
 
   function failAll() {
     wait(0);
-    for (const { reject } of waiting.values()) reject(new Error("kernel: got no answer, expected one; fix: run the cell again"));
+    for (const { reject } of waiting.values()) reject(new Error(createFormatter()("noKernel")));
     waiting.clear();
   }
 

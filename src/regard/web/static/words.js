@@ -102,7 +102,8 @@ const WORDS = {
   zoomOut: ["Zoom out", "缩小"],
   save: ["Save", "保存"],
   tiled: ["{rows} × {columns} weights, fetched by tiles as you look", "{rows} × {columns} 个权重，浏览时按块获取"],
-  tooLarge: ["export: got {cells} weights, expected at most {most}; fix: save PNG, or use the recording's own file", "export: got {cells} weights, expected at most {most}; fix: 保存 PNG，或使用记录文件本身"],
+  noKernel: ["kernel: got no answer, expected one; fix: run the cell again", "内核：收到 没有回应，需要 有回应；办法：重新运行单元格"],
+  tooLarge: ["export: got {cells} weights, expected at most {most}; fix: save PNG, or use the recording's own file", "导出：收到 {cells} 个权重，需要 至多 {most}；办法：保存 PNG，或使用记录文件本身"],
 };
 
 /** Adds words: `addWords({ open: ["Open", "打开"] })`; a name that is taken would say two things. */

@@ -1,4 +1,6 @@
-// Asking the server. Errors are sentences; a server that is gone is waited for.
+// Asking the server, in the language of the page. Errors are sentences; a server that is gone is waited for.
+
+import { createFormatter } from "../words.js";
 
 const TOKEN = "regard-token";
 const [OFTEN, SOON] = [4000, 700]; // milliseconds between two looks at whether the server is there
@@ -56,7 +58,12 @@ export function pause(milliseconds) {
 
 function buildHeaders(kind) {
   const token = sessionStorage.getItem(TOKEN);
-  return { ...(token && { Authorization: `Bearer ${token}` }), ...(kind && { "Content-Type": kind }) };
+  const language = { "Accept-Language": document.documentElement.lang || "en" };
+  return { ...language, ...(token && { Authorization: `Bearer ${token}` }), ...(kind && { "Content-Type": kind }) };
+}
+
+function say(name, values) {
+  return createFormatter(document.documentElement.lang)(name, values);
 }
 
 /** An error with the server's own sentence. `status` 0 means that it did not answer. */
@@ -76,14 +83,14 @@ async function request(path, { body, kind = "application/json", signal } = {}) {
   } catch (error) {
     if (error.name === "AbortError") throw error;
     noticeConnection(true);
-    throw new ServerError("server: got no answer, expected one; fix: start it again with regard serve");
+    throw new ServerError(say("noAnswer"));
   }
   noticeConnection(false);
   if (answer.ok) {
     for (const success of successes) success(begun);
     return answer;
   }
-  const text = await answer.json().then(({ error }) => error, () => `server: got status ${answer.status}`);
+  const text = await answer.json().then(({ error }) => error, () => say("badStatus", { status: answer.status }));
   throw new ServerError(text, answer.status);
 }
 
@@ -127,7 +134,7 @@ export async function* streamEvents(path, values, options = {}) {
       const { value, done } = await reader.read().catch((error) => {
         if (error.name === "AbortError") throw error;
         noticeConnection(true);
-        throw new ServerError("server: got half an answer, expected all of it; fix: ask again when it is back");
+        throw new ServerError(say("halfAnswer"));
       });
       ended = done;
       if (done) return;

@@ -121,7 +121,7 @@ class AskView {
   }
 
   takeFile(file) {
-    const error = findSizeError(file, this.server.limits.file, this.say("smallerFile"));
+    const error = findSizeError(file, this.server.limits.file, this.say("smallerFile"), this.say);
     if (error) return this.report(error);
     this.session.file = file;
     return this.send();

@@ -28,7 +28,7 @@ export function createFileChooser(place, { name, hint, accept, onfile }) {
 }
 
 /** The sentence for a file that is too large to be sent; undefined if it is not. */
-export function findSizeError(file, most, fix) {
+export function findSizeError(file, most, fix, say) {
   if (file.size <= most) return undefined;
-  return new Error(`file: got ${file.size.toLocaleString()} bytes, expected at most ${most.toLocaleString()}; fix: ${fix}`);
+  return new Error(say("largeFile", { size: file.size.toLocaleString(), most: most.toLocaleString(), fix }));
 }

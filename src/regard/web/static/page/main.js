@@ -6,7 +6,6 @@ import { createButton, createToggle, make } from "../controls.js";
 import { chooseLanguage, createFormatter } from "../words.js";
 import { getJson, onConnection, onSuccess, pause, takeToken, watchServer } from "./api.js";
 import { createAskView, findAskable } from "./ask.js";
-import { localizeMessage } from "./messages.js";
 import { createRecordingView } from "./recordings.js";
 import { createHashState } from "./state.js";
 import { createTrainingView } from "./training.js";
@@ -33,7 +32,7 @@ function report(error) {
   if (error.status === 0) return; // the banner says so
   const say = createFormatter(getLanguage());
   const close = createButton("×", () => { trouble.hidden = true; }, { ariaLabel: say("close") });
-  trouble.replaceChildren(make("span", { textContent: localizeMessage(error.message, getLanguage()) }), close);
+  trouble.replaceChildren(make("span", { textContent: error.message }), close);
   trouble.hidden = false;
   since = performance.now();
 }

@@ -38,7 +38,7 @@ export function createRecordingView(element, { state, language, server, report, 
   }
 
   async function send(file) {
-    const error = findSizeError(file, server.limits.upload, `regard serve ${file.name}`);
+    const error = findSizeError(file, server.limits.upload, `regard serve ${file.name}`, say);
     if (error) return report(error);
     session.sent = file;
     return showAnswer(postFile("recordings", file), file.name, true);

@@ -108,6 +108,10 @@ addWords({
   stretches: ["stretches of time", "时间段"],
   noAskable: ["No run other than of translation is served.", "没有翻译以外的模型。"],
   smallerFile: ["choose a smaller one", "选择较小的文件"],
+  largeFile: ["file: got {size} bytes, expected at most {most}; fix: {fix}", "文件：收到 {size} 字节，需要 至多 {most}；办法：{fix}"],
+  noAnswer: ["server: got no answer, expected one; fix: start it again with regard serve", "服务器：收到 没有回应，需要 有回应；办法：用 regard serve 重新启动"],
+  halfAnswer: ["server: got half an answer, expected all of it; fix: ask again when it is back", "服务器：收到 半个回应，需要 完整的内容；办法：等它恢复后再问"],
+  badStatus: ["server: got status {status}, expected 200; fix: ask again", "服务器：收到 状态 {status}，需要 200；办法：再问一次"],
   before: ["before: {text}", "之前：{text}"],
   working: ["working…", "计算中…"],
 });
