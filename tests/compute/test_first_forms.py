@@ -1,14 +1,19 @@
 """Forms that people write first: lengths of queries, constants, groups of heads, masks that broadcast."""
 
+import copy
+import importlib
+import pickle
 import re
 import subprocess
 import sys
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
+from jaxtyping import config
 from torch import Tensor, nn
 
 import regard
@@ -32,10 +37,11 @@ from regard import (
     attend,
     masked_softmax,
 )
-from regard.algebra.foreign_names import COUNTERPARTS
+from regard.algebra.foreign_names import COUNTERPARTS, DRAWINGS, KEPT, PLACES
 from regard.algebra.masks import Table
 from regard.algebra.masks.base import as_mask
-from regard.layers import Attention, EncoderBlock, Rotary
+from regard.layers import Attention, DecoderBlock, EncoderBlock, LearnedPositions, Rotary, Sinusoidal
+from regard.models import PRESETS, build_model
 
 B, H, L, S, D, E = 2, 3, 5, 7, 11, 13
 QUERY, KEY, VALUE = (torch.randn(B, H, n, d, dtype=torch.float64) for n, d in ((L, D), (S, D), (S, E)))
@@ -279,3 +285,88 @@ def test_a_handle_says_how_to_get_the_tensor() -> None:
         weights.sum(-1)
     assert str(caught.value) == "weights.sum: got a handle, expected a tensor; fix: write weights.dense().sum"
     assert not hasattr(weights, "nothing")
+
+
+@pytest.mark.parametrize("name", KEPT.split())
+def test_what_a_layer_keeps_elsewhere_is_asked_of_a_call(name: str) -> None:
+    layer, block, model = (
+        Attention(8, heads=2),
+        EncoderBlock(8, heads=2),
+        build_model(PRESETS["transformer-tiny"], source=11, target=11),
+    )
+    said = {one: catch(lambda one=one: getattr(one, name)) for one in (layer, block, model) if not hasattr(one, name)}
+    assert said[layer] == f"layer.{name}: got nothing kept of a call, expected a call; fix: write {FROM_ATTEND}"
+    if name != "attention":
+        observe = "with regard.observe(layer) as recording: layer(…)"
+        assert said[block].endswith(f"expected a call; fix: write {observe}")
+    assert said[model].endswith("fix: write with regard.observe(model) as recording: model(…)")
+
+
+FROM_ATTEND = "output, weights = layer.attend(…)"
+
+
+def catch(call: Callable[[], object]) -> str:
+    with pytest.raises(AttributeError) as caught:
+        call()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [(name, place) for place, names in PLACES.items() for name in names.split()]
+)
+def test_a_part_of_a_module_is_found_where_it_is(name: str, place: str) -> None:
+    block = DecoderBlock(8, heads=2)
+    found = f"attention.{place}" if place.partition(".")[2] else place
+    said = catch(lambda: getattr(block, name))
+    assert said == f"layer.{name}: got no such attribute, expected one of dir(layer); fix: write layer.{found}"
+    assert attrgetter(found)(block) is not None
+
+
+def test_attributes_that_python_asks_for_stay_as_they_are() -> None:
+    layer = Attention(8, heads=2)
+    assert not hasattr(layer, "__fspath__")
+    assert not hasattr(layer, "nothing_like_it")
+    assert repr(pickle.loads(pickle.dumps(copy.deepcopy(layer)))) == repr(layer)
+    assert catch(lambda: layer.nothing_like_it).endswith(
+        "expected one of dir(layer); fix: print(layer) shows its parts"
+    )
+
+
+@pytest.mark.parametrize(
+    ("write", "fix"),
+    [
+        (lambda x: attend(x, x, x, return_weights=True), "output, weights = attend(…), which has no such switch"),
+        (lambda x: attend(x, x, x, need_weights=True), "output, weights = attend(…), which has no such switch"),
+        (lambda x: attend(x, x, x, previous=x), "normalizer=Monotonic(previous=…)"),
+        (lambda x: Attention(8, heads=2)(x, return_attention=True), f"{FROM_ATTEND}, which has no such switch"),
+        (lambda x: Attention(8, heads=2)(query=x, key=x, value=x), "source=…, content=…"),
+        (lambda x: Attention(dim=8, heads=2), "size=8"),
+        (lambda x: EncoderBlock(8, heads=2, hidden=32), "feed_forward=FeedForward(64, 256)"),
+        (lambda x: Rotary(8, interleaved=True), 'layout="neighbors" if True, layout="halves" if False'),
+        (lambda x: Sinusoidal(8, max_len=100), "nothing: positions have no end"),
+        (lambda x: LearnedPositions(max_len=100, size=8), "most=100"),
+    ],
+)
+def test_a_keyword_of_another_library_is_answered_with_ours(write: Callable[[Tensor], object], fix: str) -> None:
+    with pytest.raises(KindError) as caught:
+        write(torch.randn(2, 3, 8))
+    assert str(caught.value).endswith(f"; fix: write {fix}")
+
+
+def test_a_list_in_place_of_a_tensor_is_said() -> None:
+    before, x = config.jaxtyping_disable, torch.randn(2, 3, 8)
+    config.update("jaxtyping_disable", True)  # as installed
+    try:
+        for call in (lambda: ALiBi(slopes=[0.5]), lambda: attend(x, x, x, normalizer=Monotonic(previous=[1.0]))):  # type: ignore[arg-type]
+            with pytest.raises(KindError, match="got a list, expected a tensor; fix: write torch"):
+                call()
+    finally:
+        config.update("jaxtyping_disable", before)
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_a_drawing_of_another_library_is_answered_with_ours(name: str) -> None:
+    said = catch(lambda: getattr(regard, name))
+    for module, function in re.findall(r"from ([\w.]+) import (\w+)", said):
+        assert hasattr(importlib.import_module(module), function)
+    assert " import " in said

@@ -31,7 +31,7 @@ SYNONYMS = {
     "lengths": "valid_lens valid_len valid_length memory_lengths",
     "before": "window window_size radius left",
     "base": "theta rope_theta max_timescale",
-    "count": "num_buckets relative_attention_num_buckets max_len max_length num_embeddings",
+    "count": "num_buckets relative_attention_num_buckets",
     "farthest": "max_distance",
     "alpha": "temperature",
     "normalizer": "probability_fn attn_func normalize attention_activation",
@@ -80,18 +80,22 @@ PHRASES: dict[str, dict[str, str]] = {
     "units": {"hidden": "hidden=…, with query= and key= for the widths of both", "query": "query=…, and key=…"},
     "coverage": {"score": "LocationFeatures or Coverage of regard.layers in a decoder, or --attention.coverage true"},
     "temperature": {"normalizer": "normalizer=Softmax(temperature=…)"},
-    "dropout": {"query": "attend(…, dropout=…): weights are dropped there", "temperature": "attend(…, dropout=…)"},
+    "dropout": {"query": "attend(…, dropout=…): weights are dropped there", "temperature": "attend(…, dropout=…)",
+                "base": "nn.Dropout(…) behind it"},
     "qk_norm": {"score": "score=Cosine(temperature=0.1)"},
     "use_scale": {"": "score=Dot(), or score=ScaledDot(), which divides by the root of the width"},
     "use_bias": {"": "Projections with linear maps of your own as size: nn.Linear(…, bias=False)"},
     "add_bias_kv": {"": "keys and values with a row of your own in front: torch.cat"},
     "flash": {"": "nothing: the fastest backend is chosen, and plan.explain() says which"},
-    "max_position_embeddings": {"": "nothing: positions have no end"},
+    "max_position_embeddings": {"most": "most=…", "count": "count=…", "": "nothing: positions have no end"},
     "dim": {"size": "size=…", "": "nothing: rows are the last axis"},
-    "need_weights": {"": WEIGHTS},
+    "key": {"source": "source=…"},
+    "value": {"content": "content=…", "source": "source=…"},
+    "hidden": {"feed_forward": "feed_forward=FeedForward(64, 256)"},
+    "interleaved": {"layout": 'layout="neighbors" if True, layout="halves" if False'},
+    "previous": {"normalizer": "normalizer=Monotonic(previous=…)"},
+    "need_weights": {"backend": "output, weights = attend(…), which has no such switch", "": WEIGHTS},
     "average_attn_weights": {"": "weights.dense().mean(-3) of what layer.attend(…) returns"},
-    "return_attention_scores": {"": WEIGHTS},
-    "output_attentions": {"": WEIGHTS},
     "scale": {"score": "score=ScaledDot() (the default) or score=scale * Dot()", "": "scale * Dot(), which is a score"},
     "enable_gqa": {"": "nothing: fewer heads of keys than of queries are grouped"},
     "batch_first": {"": "nothing: the batch is always first"},
@@ -113,10 +117,15 @@ for _same, _names in {
     "valid_lens": "valid_len valid_length memory_lengths memory_sequence_length key_lengths src_lengths enc_len hlens",
     "flash": "attn_flash use_flash_attention flash_attention attn_implementation sdp_kwargs",
     "use_bias": "qkv_bias attention_bias qkv_proj_bias",
-    "max_position_embeddings": "max_seq_len max_seq_length",
+    "max_position_embeddings": "max_seq_len max_seq_length max_len max_length",
     "window": "window_size sliding_window attention_window",
     "coverage": "coverage_attn",
     "dim_feedforward": "ffn_num_hiddens d_ff ff_size intermediate_dim intermediate_size",
+    "need_weights": "return_weights return_attention return_attention_weights return_attention_scores "
+    "output_attentions return_attn return_attn_weights",
+    "interleaved": "rotary_interleaved rope_interleaved",
+    "value": "values",
+    "key": "keys",
     "head_dim": "dim_head key_dim value_dim attention_head_size",
     "layer_norm_eps": "eps norm_eps layer_norm_epsilon",
 }.items():
@@ -156,12 +165,12 @@ def describe_keyword(keyword: str, own: list[str], given: object) -> str:
     >>> describe_keyword("need_weights", ["query"], True)
     'output, weights = layer.attend(…), which has no such switch'
     """
+    shown = repr(given) if isinstance(given, int | float | str) else "…"
     for parameter, phrase in PHRASES.get(keyword, {}).items():
         if parameter in own or not parameter:
-            return phrase
+            return phrase.replace("…", shown) if phrase == f"{parameter}=…" else phrase
     meant = [name for name in own if keyword in SYNONYMS.get(name, "").split()]
     meant = meant or difflib.get_close_matches(keyword, own, n=1)
-    shown = repr(given) if isinstance(given, int | float | str) else "…"
     return f"{meant[0]}={shown}" if meant else f"it without {keyword}"
 
 
@@ -201,11 +210,10 @@ def _raise_ours(
         )
         raise wrong_kind(title, f"no {', '.join(needed)}", f"{', '.join(names)}", f"write {call}") from None
     if count > len(places):
+        got = f"{count} argument{'s' if count > 1 else ''}"
         if "score" in kinds:
             fix = f"write attend(query, key, value, score={title}(…), mask=Lengths(lengths))"
-            raise wrong_kind(title, f"{count} arguments", "query and key: it is a score", fix) from None
+            raise wrong_kind(title, got, "query and key: it is a score", fix) from None
         rest = ", ".join(f"{name}=…" for name in names if name not in places)
         expected = f"at most {len(places)} without a name ({', '.join(places)})" if places else "no settings"
-        raise wrong_kind(
-            title, f"{count} arguments", expected, f"name it: {rest}" if rest else "leave it out"
-        ) from None
+        raise wrong_kind(title, got, expected, f"name it: {rest}" if rest else "leave it out") from None

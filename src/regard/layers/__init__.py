@@ -1,6 +1,9 @@
 """Layers: modules that hold parameters and nothing else. State is passed in and out."""
 
+from torch.nn import Module as _Module
+
 from regard.algebra.foreign_keywords import explain_calls as _explain_calls
+from regard.algebra.foreign_names import explain_attributes as _explain_attributes
 from regard.algebra.foreign_names import missing_name_error as _missing_name_error
 from regard.layers.attention import Attention
 from regard.layers.bidirectional import AttentionFlow, CoAttention, Trilinear
@@ -67,6 +70,8 @@ __all__ = [
 for _name in __all__:
     if isinstance(globals()[_name], type):
         _explain_calls(globals()[_name])
+        if issubclass(globals()[_name], _Module):
+            _explain_attributes(globals()[_name])
 
 
 def __getattr__(name: str) -> object:

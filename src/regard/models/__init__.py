@@ -1,5 +1,6 @@
 """Models: encoders and decoders behind one interface, searches over that interface, and configurations."""
 
+from regard.algebra.foreign_names import explain_attributes as _explain_attributes
 from regard.algebra.foreign_names import missing_name_error as _missing_name_error
 from regard.models.builder import build_model, count_parameters
 from regard.models.config import PRESETS, ModelConfig
@@ -24,6 +25,8 @@ from regard.models.search import (
     sample,
 )
 from regard.models.selection import select
+
+_explain_attributes(EncoderDecoder)
 
 
 def __getattr__(name: str) -> object:

@@ -8,7 +8,7 @@ import torch
 from regard.algebra.biases.base import Bias, BiasForm
 from regard.algebra.entries import list_as
 from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Float, Tensor, check_lead
+from regard.algebra.shapes import Float, Tensor, check_lead, check_tensor
 from regard.compute.kernels.native import tensor_memory
 from regard.errors import wrong
 
@@ -70,6 +70,8 @@ class ALiBi(Bias):
         if (heads is None) == (slopes is None) or (heads is not None and heads < 1):
             expected, fix = "a number of heads, at least 1, or a slope for each", "write ALiBi(8), or ALiBi(slopes=…)"
             raise wrong("heads", heads, expected, fix)
+        if slopes is not None:
+            check_tensor("slopes", slopes)
         own = compute_slopes(heads or 1) if slopes is None else slopes
         self.register_buffer("slope", own[:, None, None], persistent=slopes is not None)
         self.slope: Tensor

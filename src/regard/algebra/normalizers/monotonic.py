@@ -5,7 +5,7 @@ from abc import abstractmethod
 from regard.algebra.entries import list_as
 from regard.algebra.normalizers.base import Normalizer
 from regard.algebra.pairs import Pairs
-from regard.algebra.shapes import Allowed, Distribution, Float, Scores, Tensor, check_lead
+from regard.algebra.shapes import Allowed, Distribution, Float, Scores, Tensor, check_lead, check_tensor
 from regard.compute.kernels import monotonic
 from regard.errors import wrong
 
@@ -29,6 +29,7 @@ class SequentialNormalizer(Normalizer):
     def check(self, lead: tuple[int, ...], queries: int, keys: int) -> None:
         if self.previous is None:
             return
+        check_tensor("normalizer.previous", self.previous)
         check_lead("normalizer.previous", tuple(self.previous.shape[:-1]), lead)
         if self.previous.shape[-1] != keys:
             got, fix = f"{self.previous.shape[-1]} weights", "pass weights[..., -1, :] of the step before"
