@@ -69,7 +69,7 @@ def test_a_foreign_keyword_says_what_to_write(
     [
         (lambda: make_layer()(X, X, X, X), "Attention: got 4 arguments, expected at most 3 without a name (query, s"),
         (lambda: regard.attend(X, X, X, X), "attend: got 4 arguments, expected at most 3 without a name (query, k"),  # type: ignore[misc]
-        (lambda: regard.Full(3), "Full: got 1 arguments, expected no settings; fix: leave it out"),  # type: ignore[call-arg]
+        (lambda: regard.Full(3), "Full: got 1 argument, expected no settings; fix: leave it out"),  # type: ignore[call-arg]
     ],
 )  # fmt: skip
 def test_one_argument_too_many_is_to_be_named(call: Callable[[], Any], message: str) -> None:

@@ -65,6 +65,19 @@ def test_the_fixed_bandwidth_is_the_definition() -> None:
     assert torch.allclose(model.attend_three_ways(new)["average"].output, values.mean(), atol=1e-6)
 
 
+def test_the_rows_of_a_file_are_predicted_one_by_one(regard: Regard) -> None:
+    lines = [f"{'north' if i % 2 else 'south'};{i},5;{3 * i + 10 * (i % 2)}" for i in range(20)]
+    Path("own.csv").write_text("\n".join(["side;size;price", *lines]))
+    Path("new.csv").write_text("price;size;side\n;7,5;south\n;;north\n;9,25;north\n")
+    assert regard("train", "regression", "own.csv", "--folder", "run", "--stop.steps", "1").code == 0
+    done = regard("predict", "run", "new.csv")
+    rows = [line.split("\t") for line in done.output.splitlines()]
+    assert [row[:2] for row in rows] == [["south", "7.5"], ["north", "9.25"]]
+    assert rows[0][-1].split() == regard("predict", "run", "south", "7.5").output.split()
+    assert "size: got nothing, expected a number; fix: write a number" in done.errors
+    assert (done.code, "1 of 3 without an answer" in done.errors) == (2, True)
+
+
 def test_no_point_is_predicted_from_itself() -> None:
     learned = import_task("regression").build_task(import_task("regression").configure(None, (), {}))
     model = learned.model()

@@ -24,6 +24,7 @@ def walk(regard: Regard, name: str, *data: str, **options: Any) -> dict[str, dic
     done = regard("train", name, *data, *options.get("more", ()), "--folder", "run", *to_flags(options["fields"]))
     assert done.code == 0, done.errors
     assert "now: regard evaluate run, or: regard " in done.output
+    check_units(Path("run"), done.output)
     check_exact_resume(Path("run"), options["cut_at"])
     item = options.get("item", ())
     evaluated = regard("evaluate", "run", "--json")
@@ -31,6 +32,7 @@ def walk(regard: Regard, name: str, *data: str, **options: Any) -> dict[str, dic
     reports: dict[str, dict[str, float]] = json.loads(evaluated.output)
     table = regard("evaluate", "run").output
     assert all(metric in table for report in reports.values() for metric in report)
+    assert build_task(read_config(Path("run")), Path("run")).units in table
     answered = regard("predict", "run", *item, "--json", "--show", "asked.png")
     assert answered.code == 0, answered.errors
     json.loads(answered.output)
@@ -41,6 +43,16 @@ def walk(regard: Regard, name: str, *data: str, **options: Any) -> dict[str, dic
     assert Path("asked.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in Path("shown.svg").read_text()
     return reports
+
+
+def check_units(run: Path, printed: str) -> None:
+    """What each metric is measured in is said before training and beside the evaluation."""
+    units = build_task(read_config(run), run).units
+    assert f"note: {units}\n" in printed
+    named = {name for said in units.split("; ") for name in said.partition(": ")[0].replace(" to ", ", ").split(", ")}
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    metrics = {name for line in lines if line["event"] == "evaluated" for name in line["metrics"]}
+    assert metrics - {"bleu-2", "bleu-3"} <= named
 
 
 def check_loaded(item: Sequence[object], printed: str) -> None:

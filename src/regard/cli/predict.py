@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.progress import track
 
-from regard.cli.items import STDIN, Item, collect_items
+from regard.cli.items import STDIN, Item, collect_items, is_path
 from regard.cli.output import JsonFlag, open_console, print_error, print_json, print_text, redirect_output
 from regard.cli.runs import LoadOptions, RunFolder, check_task
 from regard.datasets.text import check_text
@@ -87,10 +87,18 @@ def predict_items(
     for word in {word for words in items for word in words}:
         check_text(word, "item")
     predictor = load(run)
+    items = [row for words in items for row in expand_table(predictor, words)]
     if len(items) == 1 and options.items is None and options.output is None:
         predict_one(predictor, items[0], options)
     else:
         predict_all(predictor, items, options)
+
+
+def expand_table(predictor: "Predictor", item: Item) -> list[Item]:
+    """Return an item for each row if an item names CSV files and the task takes rows; else the item itself."""
+    if item and hasattr(predictor, "read_items") and all(map(is_path, item)):
+        return [row for word in item for row in predictor.read_items(Path(word))]
+    return [item]
 
 
 def predict_one(predictor: "Predictor", item: Item, options: PredictionOptions) -> None:

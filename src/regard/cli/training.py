@@ -84,7 +84,7 @@ def show_training(task: Any, config: Any, resume: Path | None, board: bool) -> "
     from regard.training.run_folder import format_resume_command
 
     console = open_training_console()
-    for note in task.notes:
+    for note in (*task.notes, *filter(None, [getattr(task, "units", "")])):
         console.print(f"note: {note}", markup=False)
     if resume is None:
         console.print(f"note: {describe_plan(task, config)}", markup=False)

@@ -47,6 +47,7 @@ class TensorTask(ABC):
     """A `regard.training.Task` over `DataSplits`: a subclass adds the goal, the model, its loss and its metrics."""
 
     goal: Goal
+    units: Any  # what the metrics are measured in, a sentence
 
     def __init__(self, config: Any, sets: Any) -> None:
         self.config, self.sets = config, sets

@@ -111,7 +111,8 @@ def format_event(event: Event) -> str | None:
         case Started():
             many = f" in {event.processes} processes" if event.processes > 1 else ""
             start = f"from step {event.step} " if event.step else ""
-            return f"{event.folder}: {start}to step {event.steps}, {event.parameters:,} parameters{many}"
+            noun = "parameter" if event.parameters == 1 else "parameters"
+            return f"{event.folder}: {start}to step {event.steps}, {event.parameters:,} {noun}{many}"
         case Noted():
             return event.text
         case Evaluated():

@@ -14,7 +14,7 @@ from regard.tasks.captioning.config import CaptioningConfig
 from regard.tasks.captioning.datasets import CaptionedImages, CaptioningDataset, PhotoDataset, open_dataset
 from regard.tasks.captioning.generation import Caption, build_search_options, encode_images, generate_captions
 from regard.tasks.captioning.metrics import compute_metrics, compute_sums
-from regard.tasks.captioning.task import caption_images
+from regard.tasks.captioning.task import CaptioningTask, caption_images
 from regard.tasks.data import Vocabulary
 from regard.tasks.data.held_out import is_same_source
 from regard.tasks.data.words import join_words
@@ -58,7 +58,7 @@ class CaptioningPredictor:
         captions = caption_images(self.model, self.vocabulary, collection, numbers, self.search_options)
         metrics = compute_metrics(compute_sums(captions, collection.captions))
         del metrics["bleu"]  # the same as bleu-4
-        return EvaluationReport(len(captions), metrics, [NOTE.format(beam=BEAM)])
+        return EvaluationReport(len(captions), metrics, [CaptioningTask.units, NOTE.format(beam=BEAM)])
 
     def predict(self, words: Sequence[str]) -> Prediction:
         if len(words) > 1:

@@ -49,6 +49,8 @@ class Examples(NamedTuple):
 class CaptioningTask(SequenceTask):
     """Learns to say what is in an image. See `regard.training.Task` for what each method is."""
 
+    units = "bleu, bleu-1 to bleu-4: from 0 to 100; exact: percent of the captions; loss: nats a word"
+
     @property
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the captions."""

@@ -39,4 +39,5 @@ def describe_overlaps(noun: str, trained: Iterable[Hashable], held_out: Mapping[
 def describe_overlap(noun: str, name: str, shared: int, count: int) -> list[str]:
     """Return a note on a held-out split of which some items are in the training set, if there are any."""
     part = name if name == "validation" else label_test(name)
-    return [f"{shared:,} of the {count:,} {noun} for {part} are trained on too"] if shared else []
+    verb = "is" if shared == 1 else "are"
+    return [f"{shared:,} of the {count:,} {noun} for {part} {verb} trained on too"] if shared else []

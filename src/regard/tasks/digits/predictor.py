@@ -21,8 +21,6 @@ from regard.tasks.images.photos import open_photo
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction, no_attention_error
 from regard.tasks.tensor_task import DataSplits, TensorPredictor, Tensors, TensorTask, parse_item_number
 
-UNIT = "accuracy: percent of the pictures; loss: nats a picture"
-
 
 class DigitsPredictor(TensorPredictor):
     """Classifies pictures."""
@@ -32,7 +30,7 @@ class DigitsPredictor(TensorPredictor):
         self.parameters = count_parameters(model)  # now: prepacked matrices are not parameters any more
 
     def evaluate(self, data: str | None, split: HeldOutSplit) -> dict[str, EvaluationReport]:
-        notes = [UNIT, f"{self.parameters:,} parameters"]
+        notes = [self.task.units, f"{self.parameters:,} parameters"]
         return self.task.evaluate_sets(self.model, self.open_sets(data, split), notes)
 
     def open_sets(self, data: str | None, split: HeldOutSplit) -> Mapping[str, Tensors]:

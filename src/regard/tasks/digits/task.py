@@ -26,6 +26,8 @@ MOST_HELD_OUT = 5000  # pictures for validation
 class DigitsTask(TensorTask):
     """Learns which of ten classes a picture is of."""
 
+    units = "accuracy: percent of the pictures; loss: nats a picture"
+
     goal = Goal("accuracy", "higher")
 
     @property

@@ -25,7 +25,6 @@ from regard.tasks.tensor_task import TensorPredictor
 
 EXAMPLE = 8  # letters
 TITLE = "attention of the decoder over the sequence"
-UNIT = "exact: percent of the sequences that are right to the letter"
 
 
 class InversionPredictor(TensorPredictor):
@@ -37,7 +36,7 @@ class InversionPredictor(TensorPredictor):
             raise wrong("data", data, f"one of {', '.join(RULES)}", "leave it out for the rule of the run")
         own = self.task.config.data
         sets = self.task.sets if data in (None, own.rule) else generate_splits(replace(own, rule=data))
-        return self.task.evaluate_sets(self.model, sets.get_held_out(split), [UNIT])
+        return self.task.evaluate_sets(self.model, sets.get_held_out(split), [self.task.units])
 
     def predict(self, words: Sequence[str]) -> Prediction:
         data = self.task.config.data

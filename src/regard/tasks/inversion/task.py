@@ -16,6 +16,8 @@ from regard.training import Goal, Loss
 class InversionTask(TensorTask):
     """Learns to say a sequence in another order."""
 
+    units = "exact: percent of the sequences that are right to the letter"
+
     goal = Goal("exact", "higher")
 
     def model(self) -> EncoderDecoder[Any]:

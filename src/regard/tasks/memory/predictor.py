@@ -13,8 +13,6 @@ from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeigh
 from regard.tasks.recorded_attention import join_rows, label_map, select_keys
 from regard.tasks.tensor_task import TensorPredictor
 
-UNIT = "accuracy: percent of the answers; pointed: percent of the needed facts that had the largest weight in a hop"
-
 
 class MemoryPredictor(TensorPredictor):
     """Answers questions about stories."""
@@ -23,7 +21,7 @@ class MemoryPredictor(TensorPredictor):
         """Evaluate by the number of facts that an answer follows from."""
         if data is not None:
             raise wrong("data", data, "none: stories are generated", "leave it out")
-        return self.task.evaluate_sets(self.model, self.task.sets.get_held_out(split), [UNIT])
+        return self.task.evaluate_sets(self.model, self.task.sets.get_held_out(split), [self.task.units])
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """Answer a question about a given story, or about one that was held out."""

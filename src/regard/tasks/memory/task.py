@@ -87,6 +87,10 @@ def weigh_positions(counts: Tensor, longest: int, size: int) -> Tensor:
 class MemoryTask(TensorTask):
     """Learns to answer questions about stories, such as where people, boxes and things are."""
 
+    units = (
+        "accuracy: percent of the answers; pointed: percent of the needed facts that had the largest weight in a hop"
+    )
+
     goal = Goal("accuracy", "higher")
 
     def model(self) -> MemoryNetwork:

@@ -13,7 +13,7 @@ from regard.inspect.draw.words import Language, join_title, localize
 from regard.tasks.data.columns import ColumnChoice
 from regard.tasks.data.held_out import is_same_source
 from regard.tasks.data.sequences import RULES, cut_windows, read_series
-from regard.tasks.next_vector.task import describe_unit, load_splits
+from regard.tasks.next_vector.task import load_splits
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction
 from regard.tasks.tensor_task import TensorPredictor, Tensors, TensorTask, parse_item_number
 
@@ -51,7 +51,7 @@ class NextVectorPredictor(TensorPredictor):
         else:
             sets = {Path(data).name: self.load_file(Path(data))}
         self.check_size(next(iter(sets.values()))[0].shape[2])
-        notes = [describe_unit(own.names)]
+        notes = [self.task.units]
         if own.names:
             notes += [f"{name}: {self.describe_errors(items)}" for name, items in sets.items()]
         reports = self.task.evaluate_sets(self.model, sets, notes)

@@ -1,6 +1,6 @@
 """The seven steps of attention, one after another, and how they are trained and measured."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,9 +69,13 @@ class NextVectorTask(TensorTask):
     goal = Goal("error", "lower")
 
     @property
-    def notes(self) -> Sequence[str]:
-        """What is worth knowing about the sequences, and the unit of the figures."""
-        return (*super().notes, describe_unit(self.sets.names))
+    def units(self) -> str:
+        """What the figures are."""
+        if not self.sets.names:
+            own = "error, last value, mean: squared error of a number of the next vector"
+            return f"{own}; pointed: percent of the largest weights that are at the right place"
+        names = ", ".join(self.sets.names)
+        return f"error, last value, mean: squared error of {names}, each in deviations of its training rows"
 
     def model(self) -> SevenSteps:
         _, length, size = self.sets.validation[0].shape
@@ -92,13 +96,6 @@ class NextVectorTask(TensorTask):
             largest = found.attended.weights.dense().squeeze(1).argmax(-1)
             sums["pointed"] = 100 * float((largest == right).sum())
         return {"items": float(len(wanted)), **sums}
-
-
-def describe_unit(names: Sequence[str]) -> str:
-    """Return what the figures are."""
-    if not names:
-        return "error, last value, mean: squared error of a number of the next vector"
-    return f"error, last value, mean: squared error of {', '.join(names)}, each in deviations of its training rows"
 
 
 @dataclass(frozen=True, slots=True)

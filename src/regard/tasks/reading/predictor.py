@@ -27,9 +27,8 @@ from regard.tasks.reading.model import SpanReader
 from regard.tasks.reading.questions import PassageQuestion
 from regard.tasks.reading.squad import join_articles
 from regard.tasks.reading.squad_file import read_articles
-from regard.tasks.reading.task import open_questions
+from regard.tasks.reading.task import ReadingTask, open_questions
 
-NOTE = "em, f1: in percent, as SQuAD 1.1 has them; answers in Chinese by character, as CMRC 2018 has them"
 LONGEST = 5000  # words of a passage: more would take minutes
 PASSAGE_SITE, QUESTION_SITE = "passage to question", "question to passage"  # the two directions of BiDAF
 AROUND = 12  # words beside the answer that are shown
@@ -62,7 +61,7 @@ class ReadingPredictor:
         found = self.answer_examples([encode_question(question, self.lexicon) for question in questions])
         right = [[one.text for one in question.answers] for question in questions]
         metrics = compute_metrics(compute_sums([one.text for one in found], right))
-        return EvaluationReport(len(questions), metrics, [NOTE])
+        return EvaluationReport(len(questions), metrics, [ReadingTask.units])
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """Answer a question about the passage in a file; a held-out question, if nothing is named."""

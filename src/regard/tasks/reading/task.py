@@ -40,6 +40,11 @@ from regard.training import DataShare, Loss, find_checkpoints
 class ReadingTask(SequenceTask):
     """Learns to find the answer in a passage. See `regard.training.Task` for what each method is."""
 
+    units = (
+        "em, f1: in percent, as SQuAD 1.1 has them; answers in Chinese by character, as CMRC 2018 has them; "
+        "loss: nats a question"
+    )
+
     def __init__(
         self, config: ReadingConfig, dataset: ReadingDataset, lexicon: Lexicon, vectors: WordVectors | None = None
     ) -> None:

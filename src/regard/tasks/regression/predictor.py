@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ from torch import Tensor
 from regard.compute.attend import AttentionResult
 from regard.errors import find_nearest, wrong
 from regard.inspect.draw.words import Language
-from regard.tasks.data.columns import InputColumn
-from regard.tasks.data.csv_table import DECIMAL_MARKS, parse_number
+from regard.tasks.data.columns import InputColumn, check_column, parse_column
+from regard.tasks.data.csv_table import DECIMAL_MARKS, parse_number, read_table
 from regard.tasks.data.held_out import is_same_source
 from regard.tasks.data.points import read_points
 from regard.tasks.prediction import EvaluationReport, HeldOutSplit, LabeledWeights, Prediction
-from regard.tasks.regression.task import KnownPoints, describe_unit, load_known_points, to_tensors
+from regard.tasks.regression.task import KnownPoints, load_known_points, to_tensors
 from regard.tasks.tensor_task import TensorPredictor, Tensors
 
 GENERATED = ("curve", "diabetes")
@@ -37,7 +38,7 @@ class RegressionPredictor(TensorPredictor):
         else:
             sets = {Path(data).name: self.load_file(Path(data))}
         bandwidth = ", ".join(f"{bandwidth:.3f}" for bandwidth in self.model.bandwidth.tolist())
-        return self.task.evaluate_sets(self.model, sets, [describe_unit(own.target), f"bandwidth {bandwidth}"])
+        return self.task.evaluate_sets(self.model, sets, [self.task.units, f"bandwidth {bandwidth}"])
 
     def load_file(self, path: Path) -> Tensors:
         """Return all points of another file, none of which was trained on, in the units of this run."""
@@ -96,6 +97,18 @@ class RegressionPredictor(TensorPredictor):
         pairs = zip(columns, fields, strict=True)
         return torch.tensor([[number for column, field in pairs for number in parse_input(column, field)]])
 
+    def read_items(self, path: Path) -> list[tuple[str, ...]]:
+        """Return what is to be typed for each row of a CSV file; a missing value is an empty text."""
+        table, fields = read_table(path), []
+        for column in self.task.sets.columns or [InputColumn(name) for name in self.task.sets.names]:
+            check_column(column.name, table)
+            texts = table.get_column(column.name)
+            if not column.choices:
+                numbers = parse_column(column.name, texts, table).tolist()
+                texts = ["" if isnan(number) else f"{number:.12g}" for number in numbers]
+            fields.append(texts)
+        return list(zip(*fields, strict=True))
+
     def draw_fits(self, title: str = "", language: Language = "en") -> Any:
         """Draw all fits, and the weights of each."""
         from regard.inspect.draw.regression import draw_regression
@@ -134,9 +147,9 @@ def parse_input(column: InputColumn, field: str) -> list[float]:
     if column.choices:
         if field not in column.choices:
             fix = f"write {find_nearest(field, column.choices)}"
-            raise wrong(column.name, field, f"one of {', '.join(column.choices)}", fix)
+            raise wrong(column.name, field or "nothing", f"one of {', '.join(column.choices)}", fix)
         return [float(field == choice) for choice in column.choices]
     found = [number for mark in DECIMAL_MARKS if (number := parse_number(field, mark)) is not None]
     if not found:
-        raise wrong(column.name, field, "a number", "write a number")
+        raise wrong(column.name, field or "nothing", "a number", "write a number")
     return found[:1]

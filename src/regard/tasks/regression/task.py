@@ -96,9 +96,9 @@ class RegressionTask(TensorTask):
         return Loss(error, len(own))
 
     @property
-    def notes(self) -> Sequence[str]:
-        """What is worth knowing about the points, and the unit of the figures."""
-        return (*super().notes, describe_unit(self.sets.target))
+    def units(self) -> str:
+        """What the figures are."""
+        return f"average, fixed, learned: squared error of {self.sets.target}, the mean over the points"
 
     def digest_items(self, tensors: Tensors) -> list[str]:
         """Leave out the number of a point, which is not part of its content."""
@@ -113,11 +113,6 @@ class RegressionTask(TensorTask):
             for name, attended in model.attend_three_ways(inputs).items()
         }
         return {"items": float(len(values)), **errors}
-
-
-def describe_unit(target: str) -> str:
-    """Return what the figures are."""
-    return f"average, fixed, learned: squared error of {target}, the mean over the points"
 
 
 def load_known_points(data: RegressionData) -> KnownPoints:

@@ -24,10 +24,10 @@ from regard.tasks.speech.features import log_mel
 from regard.tasks.speech.metrics import compute_metrics, sum_errors
 from regard.tasks.speech.sound import read_sound
 from regard.tasks.speech.sound_source import open_sounds
+from regard.tasks.speech.task import SpeechTask
 from regard.tasks.speech.transcripts import SpeechSearchOptions, Transcript, transcribe
 
 TITLE = "attention of each symbol over the sound, in seconds"
-NOTE = "error: insertions, deletions and replacements, in percent of the symbols"
 
 
 class SpeechPredictor:
@@ -61,7 +61,7 @@ class SpeechPredictor:
         for number, transcript in zip(short, transcripts, strict=True):
             texts[number] = transcript.text
         metrics = compute_metrics(sum_errors(texts, [clip.text for clip in clips]))
-        return EvaluationReport(len(clips), metrics, [NOTE, *describe_skipped(clips, features, limit)])
+        return EvaluationReport(len(clips), metrics, [SpeechTask.units, *describe_skipped(clips, features, limit)])
 
     def predict(self, words: Sequence[str]) -> Prediction:
         """Transcribe a sound file; the first clip that was held out, if none is named."""

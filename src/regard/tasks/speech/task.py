@@ -23,6 +23,11 @@ VOCABULARY = "symbols"
 class SpeechTask(SequenceTask):
     """Learns to write down what is said. See `regard.training.Task` for what each method is."""
 
+    units = (
+        "error: insertions, deletions and replacements, in percent of the symbols; words: the same of words; "
+        "exact: percent of the clips; loss: nats a symbol"
+    )
+
     @property
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the sounds."""

@@ -20,6 +20,8 @@ from regard.training import DataShare
 class TranslationTask(SequenceTask):
     """Learns to translate; `vocabulary` is a pair of them. See `regard.training.Task` for what each method is."""
 
+    units = "bleu: from 0 to 100; exact: percent of the sentences; loss: nats a token"
+
     @property
     def notes(self) -> Sequence[str]:
         """What is worth knowing about the text."""

@@ -32,8 +32,6 @@ from regard.training import DataShare
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-UNIT = "accuracy, yes/no, other: percent of such questions; loss: nats a question"
-
 
 class VqaPredictor:
     """Evaluates an answerer, and answers one question about an image."""
@@ -51,7 +49,7 @@ class VqaPredictor:
         known = VqaTask(self.config, VqaDataset(gallery, gallery, gallery), self.vocabulary, self.answers)
         with torch.inference_mode():
             found = known.metrics(known.count_correct(self.model, gallery, DataShare()))
-        return {name: EvaluationReport(len(gallery.questions), found, [UNIT])}
+        return {name: EvaluationReport(len(gallery.questions), found, [VqaTask.units])}
 
     def open_split(self, data: str | None, split: HeldOutSplit) -> tuple[str, VqaSplit]:
         """Return what the run held out, or other images; all of a folder that does not say what is for tests."""

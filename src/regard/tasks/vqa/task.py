@@ -32,6 +32,8 @@ BATCH_SIZE = 100  # images that are measured at once
 class VqaTask:
     """Learns to answer. See `regard.training.Task` for what each method is."""
 
+    units = "accuracy, yes/no, other: percent of such questions; loss: nats a question"
+
     goal = Goal("accuracy", "higher")
 
     def __init__(self, config: VqaConfig, dataset: VqaDataset, vocabulary: Vocabulary, answers: Sequence[str]) -> None:
