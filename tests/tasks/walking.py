@@ -10,6 +10,7 @@ import pytest
 
 from regard import InputError, load
 from regard.tasks import build_task, read_config
+from regard.tasks.prediction import OTHER_NAMES
 from regard.training import Stepped, train
 
 Regard = Callable[..., Any]
@@ -65,10 +66,22 @@ def check_loaded(item: Sequence[object], printed: str) -> None:
     assert prediction.weights.shape == (len(prediction.map.rows), len(prediction.map.columns))
     prediction.save("from_python.html")
     assert "<html" in Path("from_python.html").read_text()
+    check_names(model, prediction)
     with pytest.raises(
         InputError, match=r"item: got a list of 2, expected a text, a number or a file; fix: call it once"
     ):
         model.predict(["a", "b"])
+
+
+def check_names(model: Any, prediction: Any) -> None:
+    """A name that others have is answered with ours, which is there."""
+    for name in " ".join(OTHER_NAMES.values()).split():
+        with pytest.raises(AttributeError, match=r"; fix: write prediction\.(\w+)") as caught:
+            getattr(prediction, name)
+        assert hasattr(prediction, str(caught.value).rpartition(".")[2])
+    with pytest.raises(AttributeError, match=r"fix: write model\.predict\(…\)\.weights"):
+        _ = model.attention_weights
+    assert not hasattr(prediction, "nothing_like_it")
 
 
 def check_exact_resume(run: Path, cut_at: int) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from regard.algebra.foreign_names import KEPT
 from regard.datasets.locations import is_path
 from regard.datasets.text import check_text
 from regard.errors import format_message, wrong
@@ -46,7 +47,8 @@ class TrainedModel:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "config" not in vars(self):
             raise AttributeError(name)
-        fix = "write model.predict(…), which every task has"
+        kept = name in KEPT.split()
+        fix = "write model.predict(…).weights" if kept else "write model.predict(…), which every task has"
         raise AttributeError(format_message(f"model.{name}", f"a run of {self.task}", "predict or evaluate", fix))
 
     def evaluate(self, *data: str | Path, split: HeldOutSplit = "test") -> Mapping[str, EvaluationReport]:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from regard.compute.notebook import build_bundle, render_html
-from regard.errors import InputError, wrong
+from regard.errors import InputError, format_message, wrong
 from regard.inspect.draw.chapters import Chapter, Regions, Spectrogram
 from regard.inspect.draw.words import Language
 from regard.inspect.recording import Recording
@@ -21,6 +21,12 @@ from regard.training.tensors import check_shapes
 
 WEIGHTS = "weights.safetensors"
 HeldOutSplit = Literal["test", "validation"]
+# What a prediction is asked for by other names, and its own.
+OTHER_NAMES = {
+    "weights": "attention attentions attention_weights attn attn_weights alignment alignments",
+    "picture": "show plot figure fig image heatmap view display",
+    "text": "output answer translation translations transcript caption label prediction result value",
+}
 
 
 class EvaluationReport(NamedTuple):
@@ -99,6 +105,15 @@ class Prediction(NamedTuple):
 
     def __str__(self) -> str:
         return self.text
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        own = next((own for own, others in OTHER_NAMES.items() if name in others.split()), "")
+        own = own or (f"values[{name!r}]" if name in self.values else "")
+        fix = f"write prediction.{own}" if own else f"the rest is in prediction.values: {', '.join(self.values)}"
+        expected = "text, weights, picture, save or values"
+        raise AttributeError(format_message(f"prediction.{name}", "no such attribute", expected, fix))
 
     def __repr__(self) -> str:
         size = "" if self.map is None else f", weights {len(self.map.rows)} × {len(self.map.columns)}"
