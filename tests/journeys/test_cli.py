@@ -75,7 +75,9 @@ def test_explain_gives_formula_reference_plan_reasons_and_cost() -> None:
 
 
 SENTENCES: list[tuple[tuple[str, ...], str]] = [
-    (("explain", "gausian"), "fix: write gaussian"),
+    (("explain", "gausian"), "name: got 'gausian', expected a name that regard list shows; fix: write gaussian"),
+    (("explain", "rotery"), "fix: write rotary"),
+    (("explain", "束搜"), "fix: write 束搜索"),
     (("explain", "dot", "--mask", "casual"), "fix: write causal"),
     (("explain", "dot", "--backend", "fast"), "backend: got 'fast', expected one of auto, linear, local"),
     (("explain", "dot", "--queries", "0"), "--queries: got 0, expected at least 1; fix: write --queries 1"),

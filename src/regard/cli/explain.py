@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from regard.cli.output import open_console
-from regard.errors import wrong
+from regard.errors import find_nearest, wrong
 
 if TYPE_CHECKING:
     from regard.algebra.parts import CallFacts
@@ -75,8 +75,25 @@ def explain(
         raise wrong(score, f"flags of a call for a {others[0].family}", "a score, or no flags", "leave the flags out")
     for entry in others:
         explain_entry(entry)
-    if is_part(score) or not others:
+    if not is_part(score) and not others:
+        raise wrong("name", repr(score), "a name that regard list shows", f"write {find_meant(score)}")
+    if is_part(score):
         explain_call(names, call or CallOptions())
+
+
+def find_meant(name: str) -> str:
+    """Return the name of a part, layer, model or task that is nearest to what was typed, of all that they go by."""
+    from regard.algebra.catalog import FAMILIES, fold_name, list_names
+    from regard.cli import inventory
+
+    known = [one for family in FAMILIES for one in list_names(family)]
+    known += [
+        one
+        for entries in inventory.FAMILIES.values()
+        for own, entry in entries.items()
+        for one in (own, *entry.aliases.lower().split())
+    ]
+    return find_nearest(fold_name(name), known)
 
 
 def is_part(name: str) -> bool:
@@ -91,13 +108,13 @@ def explain_call(names: dict[str, str], call: CallOptions) -> None:
     from regard.algebra.catalog import find_family
     from regard.cli.descriptions import describe_part
 
-    family = find_family(names["score"], "score")
+    asked = family = find_family(names["score"], "score")
     if family != "score":  # the name of another part says all: it is explained with the default score
         names = names | {"score": "scaled-dot", family: names["score"]}
     entries = [describe_part(family, name) for family, name in names.items()]
     plan, cost = plan_call(names, call)
-    for part in entries:
-        if part.name != PLAIN.get(part.family):
+    for part in sorted(entries, key=lambda part: part.family != asked):
+        if part.family == asked or part.name != (PLAIN | {"score": "scaled-dot"}).get(part.family):
             explain_entry(part)
     console = open_console()
     console.print("[bold]plan[/bold]")

@@ -16,7 +16,7 @@ LARGEST_ALPHA = 100.0
 RANGE = "a number above 0 and at most 100"
 
 
-@list_as("softmax")
+@list_as("softmax", aliases="masked-softmax 掩蔽-softmax 掩蔽softmax 归一化指数")
 @list_learned("tempered", 0.7, aliases="temperature 温度")
 class Softmax(RowNormalizer):
     r"""Shares in proportion to the exponential of the score.

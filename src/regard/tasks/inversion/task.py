@@ -16,7 +16,10 @@ from regard.training import Goal, Loss
 class InversionTask(TensorTask):
     """Learns to say a sequence in another order."""
 
-    units = "exact: percent of the sequences that are right to the letter"
+    units = (
+        "exact: percent of the sequences that are right to the letter; "
+        "aligned: percent of the letters whose largest weight is where they came from"
+    )
 
     goal = Goal("exact", "higher")
 
