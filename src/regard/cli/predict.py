@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.progress import track
 
-from regard.cli.items import STDIN, Item, collect_items, is_path
+from regard.cli.items import STDIN, Item, collect_items
 from regard.cli.output import JsonFlag, open_console, print_error, print_json, print_text, redirect_output
 from regard.cli.runs import LoadOptions, RunFolder, check_task
+from regard.datasets.locations import is_path
 from regard.datasets.text import check_text
 from regard.errors import InputError, wrong
 
