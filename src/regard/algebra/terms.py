@@ -1,6 +1,5 @@
 """What scores, biases, normalizers and aggregates have in common: a key for the plan, tensors, settings by head."""
 
-import copy
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, ClassVar, TypeVar
 
@@ -107,7 +106,7 @@ def cast_module(part: AnyModule, dtype: torch.dtype) -> AnyModule:
         return part
     if not any(tensor.is_floating_point() for tensor in (*part.parameters(), *part.buffers(), *find_attributes(part))):
         return part
-    twin = copy.copy(part)
+    twin = part.__class__.__new__(part.__class__)  # a compiler does not trace copy.copy
     state = {name: _cast(value, dtype) for name, value in vars(part).items()}
     state["_modules"] = {name: child and cast_module(child, dtype) for name, child in part._modules.items()}
     for kind in ("_parameters", "_buffers"):

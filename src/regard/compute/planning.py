@@ -10,7 +10,7 @@ from regard.compute.backends import BACKENDS
 from regard.compute.kernels import few_queries, native
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.lowering import gather
-from regard.compute.lowering.precision import choose_compute_dtype
+from regard.compute.lowering.precision import HALVES, choose_compute_dtype
 from regard.compute.lowering.reasons import PartForms, collect_forms
 from regard.errors import PlanError, format_message, wrong
 
@@ -116,8 +116,11 @@ def make_plan(parts: Parts, facts: CallFacts, *, backend: BackendName = AUTO) ->
         facts = facts._replace(hazard="range")
     chosen, because = _choose_backend(parts, facts, backend)
     steep = facts.grad and BACKENDS[chosen].widens_gradients(asked=backend != AUTO)
-    precision = choose_compute_dtype(facts.dtype, facts.hazard, cancels=cancels, steep=steep)
-    precision = None if facts.traced else precision
+    grows = facts.hazard == "range" and parts.score.key_growth == "any"
+    precision = choose_compute_dtype(facts.dtype, facts.hazard, cancels=cancels or grows, steep=steep)
+    if facts.traced:  # its kernels take differences in float64 themselves, and what a function holds cannot be cast
+        widened = steep and facts.dtype in HALVES and parts.score.key_growth != "any"
+        precision = torch.float32 if widened else None
     return Plan(chosen, because, precision, collect_forms(parts, facts), facts)
 
 

@@ -2,7 +2,7 @@
 
 Ordinary numbers need nothing. Broken ones (NaN, ±∞) are set to zero, and the queries that may see one get NaN. Huge
 ones, whose products might overflow, are set to zero if no query may see them; otherwise the call is planned again
-(`huge`), for a backend that takes pairs one by one.
+(`huge`), for a backend that takes pairs one by one. So it is if what a score makes of a key overflows (`key_growth`).
 """
 
 import math
@@ -14,7 +14,9 @@ import torch
 from regard.algebra.masks import Full, Mask
 from regard.algebra.pairs import Pairs
 from regard.algebra.parts import AttentionCall, Parts
+from regard.algebra.scores.base import as_dot
 from regard.algebra.shapes import Bool, Float, Tensor
+from regard.algebra.terms import cast_module
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.lowering.spans import choose_rows_per_block, cut_spans
 
@@ -43,35 +45,58 @@ def shield(call: AttentionCall, *, half_in_float32: bool, centers_keys: bool) ->
         return FiniteInputs(key, value)
     if centers_keys:
         key = _move_hidden(parts.mask, key)
-    unlimited = half_in_float32 and key.dtype == torch.float16
+    grows = parts.score.key_growth
+    if grows == "any":  # an infinite derivative at a hidden key would make all gradients NaN
+        key, value = _clear_hidden(parts, key, value)
+    unlimited = half_in_float32 and key.dtype == torch.float16 and grows == "none"
     limit = sys.float_info.max if unlimited else LARGEST[key.dtype]
-    if _bound_size(query, key, value) <= limit:
+    if _bound_size(query, key, value) <= limit and not _overflows(parts, query, key):
         return FiniteInputs(key, value)
     if not tensor_memory.is_readable(query, key, value):
-        return _shield_unread(parts, call.queries, key, value)
+        return _shield_unread(parts, query, key, value)
     key, value = _clear_hidden(parts, key, value)
-    if math.isfinite(_bound_size(key, value)):
-        return FiniteInputs(key, value, huge=_bound_size(query, key, value) > limit)
-    cleared = _clear_broken(parts, call.queries, key, value, math.inf)
-    return cleared._replace(huge=_bound_size(query, cleared.key, cleared.value) > limit)
+    if math.isfinite(_bound_size(key, value)) and not _overflows(parts, query, key, torch.float64):
+        return FiniteInputs(key, value, huge=_bound_size(query, key, value) > limit or _overflows(parts, query, key))
+    cleared = _clear_broken(parts, query, key, value, math.inf)
+    size = _bound_size(query, cleared.key, cleared.value)  # NaN if the query has one: only its own row is NaN then
+    return cleared._replace(huge=size > limit or _overflows(parts, query, cleared.key))
 
 
-def _shield_unread(parts: Parts, queries: int, key: Tensor, value: Tensor) -> FiniteInputs:
+def _overflows(parts: Parts, query: Tensor, key: Tensor, dtype: torch.dtype | None = None) -> bool:
+    """Return whether the score makes an infinite number of some key, computed in this dtype or in that of the key."""
+    return not bool(_find_finite_features(parts, query, key, dtype or key.dtype).all())
+
+
+@torch.no_grad()
+def _find_finite_features(parts: Parts, query: Tensor, key: Tensor, dtype: torch.dtype) -> Bool[Tensor, "*#lead #key"]:
+    """Return the keys of which the score, computed in this dtype, makes finite numbers."""
+    if parts.score.key_growth != "any" or parts.score.form != "dot":
+        return torch.ones(1, dtype=torch.bool, device=key.device)
+    score = as_dot(parts.score if dtype == key.dtype else cast_module(parts.score, dtype))
+    key = key.to(dtype)
+    form = score.dot_form(query[..., :1, :].to(dtype), key)
+    finite = torch.isfinite(form.key).all(-1)
+    return finite if form.column is None else finite & torch.isfinite(form.column)
+
+
+def _shield_unread(parts: Parts, query: Tensor, key: Tensor, value: Tensor) -> FiniteInputs:
     """Return harmless keys and values of a call whose numbers cannot be read, whatever they are.
 
     A graph cannot be planned again, so that it has no other way for huge numbers: they are taken for broken ones.
     """
     limit = LARGEST[key.dtype] if tensor_memory.is_traced() and key.dtype != torch.float16 else math.inf
-    return _clear_broken(parts, queries, *_clear_hidden(parts, key, value), limit)
+    return _clear_broken(parts, query, *_clear_hidden(parts, key, value), limit)
 
 
-def _clear_broken(parts: Parts, queries: int, key: Tensor, value: Tensor, limit: float) -> FiniteInputs:
+def _clear_broken(parts: Parts, query: Tensor, key: Tensor, value: Tensor, limit: float) -> FiniteInputs:
     """Set keys and values to zero that are not finite or beyond the limit, whether there are any or not."""
     sound_key, sound_value = (_find_sound(tensor, limit) for tensor in (key, value))
+    unread = tensor_memory.is_traced() or not tensor_memory.is_readable(key)
+    sound_key = sound_key & _find_finite_features(parts, query, key, key.dtype if unread else torch.float64)
     # Each by itself: a key that took the lead axes of its value would draw other dropout.
     clean, content = torch.where(sound_key[..., None], key, 0.0), torch.where(sound_value[..., None], value, 0.0)
-    exposed = _find_exposed(parts, queries, ~(sound_key & sound_value))
-    blind = exposed if tensor_memory.is_traced() else _find_exposed(parts, queries, ~sound_key)
+    exposed = _find_exposed(parts, query.shape[-2], ~(sound_key & sound_value))
+    blind = exposed if tensor_memory.is_traced() else _find_exposed(parts, query.shape[-2], ~sound_key)
     return FiniteInputs(clean, content, exposed, blind)
 
 

@@ -23,6 +23,7 @@ from regard.compute.indices import check_step, split_index
 from regard.compute.kernels.summary import RowSummary, TopWeights, summarize, summarize_weights
 from regard.compute.lowering.backend import BackendResult, RowTotals
 from regard.compute.lowering.fuse import build_dense_bias, build_mask_bias
+from regard.compute.lowering.precision import loses_difference
 from regard.compute.lowering.spans import choose_rows_per_block
 from regard.compute.notebook import NotebookDisplay
 from regard.compute.planning import Plan
@@ -139,7 +140,7 @@ class Weights(NotebookDisplay):
         return self._compute_rows(0, self.call.queries)
 
     def tile(self, rows: slice, columns: slice) -> Float[Tensor, "*lead row column"]:
-        """Return the weights of some queries and keys. If the kernel left its totals, only they are computed."""
+        """Return the weights of some queries and keys; if the kernel left exact totals, only they are computed."""
         start, stop, _ = check_step("rows", rows).indices(self.call.queries)
         first, last, _ = check_step("columns", columns).indices(self.call.keys)
         self._check_fresh()
@@ -192,9 +193,10 @@ class Weights(NotebookDisplay):
         return RowSummary(entropy, received, TopWeights(largest, keys), total)
 
     def _compute_tile(self, start: int, stop: int, first: int, last: int) -> Tensor:
-        if self.totals is None or self._nan_rows is not None:
+        totals = self.totals
+        if totals is None or self._nan_rows is not None or loses_difference(totals.total[..., start:stop]):
             return self._compute_rows(start, stop)[..., first:last]
-        table = _compute_log_weights(self.call, self.totals, start, stop, first, last)
+        table = _compute_log_weights(self.call, totals, start, stop, first, last)
         return self._cast(self._reshape_lead(table.exp_()))
 
     def _compute_rows(self, start: int, stop: int) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from regard.algebra.entries import Sizes, list_as
-from regard.algebra.scores.base import Form, Score, check_widths
+from regard.algebra.scores.base import Form, KeyGrowth, Score, check_widths
 from regard.algebra.shapes import Queries, Scores, Tensor, WideKeys
 from regard.compute.kernels.additive import additive_scores
 
@@ -51,6 +51,7 @@ class Additive(Score):
 
     form: Form = "additive"
     head_blind = True
+    key_growth: KeyGrowth = "linear"
 
     def __init__(
         self, query: int, key: int | None = None, hidden: int | None = None, *, heads: int | None = None
@@ -114,6 +115,7 @@ class Concat(Score):
 
     form: Form = "additive"
     head_blind = True
+    key_growth: KeyGrowth = "linear"
 
     def __init__(self, query: int, key: int | None = None, hidden: int | None = None) -> None:
         super().__init__()

@@ -18,6 +18,8 @@ from regard.algebra.terms import Term, broadcast_per_head, drop_claims, has_new_
 from regard.errors import wrong
 
 Form = Literal["dot", "additive", "pointwise"]
+KeyGrowth = Literal["none", "linear", "any"]
+GROWTHS: tuple[KeyGrowth, ...] = ("none", "linear", "any")
 
 
 class Score(Term):
@@ -32,7 +34,7 @@ class Score(Term):
         if has_new_definition(cls, "forward") or has_new_definition(cls, "transform"):
             has_dot_form = "dot_form" in vars(cls)
             claims = {"stream": DotScore.stream} if has_dot_form else {"stream": Score.stream, "form": Score.form}
-            drop_claims(cls, {**claims, "head_blind": False})
+            drop_claims(cls, {**claims, "head_blind": False, "key_growth": Score.key_growth})
 
     @abstractmethod
     def forward(self, query: Queries, key: WideKeys) -> Scores:
@@ -52,6 +54,14 @@ class Score(Term):
     def centers_keys(self) -> bool:
         """Whether some path subtracts the mean of the keys, to which hidden keys must then not contribute."""
         return any(part.centers_keys for part in self.children() if isinstance(part, Score))
+
+    @property
+    def key_growth(self) -> KeyGrowth:
+        """How large what it makes of a key may get: as large as the key, some times that, or of any size.
+
+        Numbers that overflow are kept from queries that may not see them: "any" means that they have to be looked at.
+        """
+        return "any"
 
     def stream(self, query: Queries, key: WideKeys) -> Scores:
         """Return the same scores by a way that needs less time and memory, if there is one."""
@@ -105,6 +115,7 @@ class KernelScore(Score):
     """
 
     head_blind = True
+    key_growth: KeyGrowth = "none"
     bandwidth: float | Tensor
 
     def __init__(self, bandwidth: float | Tensor = 1.0) -> None:
@@ -140,6 +151,10 @@ class Sum(DotScore):
     def form(self) -> Form:
         return "dot" if self.left.form == self.right.form == "dot" else "pointwise"
 
+    @property
+    def key_growth(self) -> KeyGrowth:
+        return max(self.left.key_growth, self.right.key_growth, key=GROWTHS.index)
+
     def forward(self, query: Queries, key: WideKeys) -> Scores:
         total: Tensor = self.left(query, key) + self.right(query, key)
         return total
@@ -163,6 +178,10 @@ class TransformedScore(Score):
     def __init__(self, score: Score) -> None:
         super().__init__()
         self.score = score
+
+    @property
+    def key_growth(self) -> KeyGrowth:
+        return self.score.key_growth
 
     @abstractmethod
     def transform(self, scores: Scores) -> Scores:

@@ -4,8 +4,8 @@ import torch
 from torch import nn
 
 from regard.algebra.entries import list_as, list_learned
-from regard.algebra.scores.base import DotForm, DotScore
-from regard.algebra.shapes import Keys, Queries, Scores, Tensor
+from regard.algebra.scores.base import DotForm, DotScore, KeyGrowth
+from regard.algebra.shapes import Keys, Queries, Scores, Tensor, widen
 from regard.algebra.terms import broadcast_per_head, learn_setting
 
 SMALLEST = 1e-12  # a vector shorter than this has no direction; its score is 0
@@ -28,6 +28,7 @@ class Cosine(DotScore):
     """
 
     head_blind = True
+    key_growth: KeyGrowth = "none"
     temperature: float | Tensor
 
     def __init__(self, temperature: float | Tensor = 1.0) -> None:
@@ -47,9 +48,14 @@ class Cosine(DotScore):
         return out
 
     def dot_form(self, query: Queries, key: Keys) -> DotForm:
-        unit, shortest = nn.functional.normalize, get_smallest_norm(query)
         factor = 1.0 / broadcast_per_head(self.temperature, query)
-        return DotForm(unit(query, dim=-1, eps=shortest), unit(key, dim=-1, eps=shortest), scale=factor)
+        return DotForm(normalize(query), normalize(key), scale=factor)
+
+
+def normalize(vectors: Tensor) -> Tensor:
+    """Return unit vectors in the same directions; in half precision the norm itself would overflow or vanish."""
+    units: Tensor = nn.functional.normalize(widen(vectors), dim=-1, eps=SMALLEST)
+    return units.to(vectors.dtype)
 
 
 def get_smallest_norm(vectors: Tensor) -> float:

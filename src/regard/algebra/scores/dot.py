@@ -3,7 +3,7 @@
 import math
 
 from regard.algebra.entries import list_as
-from regard.algebra.scores.base import DotForm, DotScore
+from regard.algebra.scores.base import DotForm, DotScore, KeyGrowth
 from regard.algebra.shapes import Keys, Queries, Scores
 
 
@@ -23,6 +23,7 @@ class Dot(DotScore):
     """
 
     head_blind = True
+    key_growth: KeyGrowth = "none"
 
     def forward(self, query: Queries, key: Keys) -> Scores:
         return query @ key.transpose(-1, -2)
@@ -47,6 +48,7 @@ class ScaledDot(DotScore):
     """
 
     head_blind = True
+    key_growth: KeyGrowth = "none"
 
     def forward(self, query: Queries, key: Keys) -> Scores:
         return query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])

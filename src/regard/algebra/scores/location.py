@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from regard.algebra.entries import list_as
-from regard.algebra.scores.base import DotForm, DotScore, check_widths
+from regard.algebra.scores.base import DotForm, DotScore, KeyGrowth, check_widths
 from regard.algebra.shapes import Queries, Scores, WideKeys
 from regard.errors import wrong
 
@@ -30,6 +30,7 @@ class Location(DotScore):
     """
 
     head_blind = True
+    key_growth: KeyGrowth = "none"
 
     def __init__(self, query: int, *, keys: int) -> None:
         super().__init__()

@@ -23,7 +23,7 @@ from regard.compute.lowering.conditions import (
 )
 from regard.compute.lowering.fuse import compute_dot_form, fuse
 from regard.compute.lowering.gather import fuse_gathered
-from regard.compute.lowering.precision import loses_digits
+from regard.compute.lowering.precision import LostDigitsError, loses_digits
 from regard.compute.lowering.spans import cut_fused_spans
 from regard.compute.lowering.windows import fuse_window
 
@@ -49,7 +49,11 @@ class LocalBackend(Backend):
                 return BackendResult(call.value, lost_digits=True)
         spans = cut_fused_spans(call.parts, call.queries, call.keys)
         learned = () if torch.compiler.is_compiling() else call.parts.tensors()
-        return BackendResult(*run_blocks(partial(_run_block, call), spans, call.query, call.key, call.value, learned))
+        try:
+            block = partial(_run_block, call)
+            return BackendResult(*run_blocks(block, spans, call.query, call.key, call.value, learned))
+        except LostDigitsError:
+            return BackendResult(call.value, lost_digits=True)
 
     def explain_unsupported(self, parts: Parts, facts: CallFacts) -> UnsupportedReason:
         return explain_unsupported_fused(parts, facts)

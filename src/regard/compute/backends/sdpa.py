@@ -6,7 +6,7 @@ from regard.algebra.parts import AttentionCall, CallFacts, Parts
 from regard.compute.lowering.backend import Backend, BackendResult
 from regard.compute.lowering.conditions import UnsupportedReason, explain_unsupported_fused
 from regard.compute.lowering.fuse import fuse
-from regard.compute.lowering.precision import loses_digits
+from regard.compute.lowering.precision import LostDigitsError, loses_digits
 from regard.compute.lowering.reasons import PartForms, Step
 
 
@@ -18,7 +18,10 @@ class SDPABackend(Backend):
 
     def run(self, call: AttentionCall) -> BackendResult:
         square = call.queries == call.keys
-        output, form, total, raw = fuse(call.parts, call.query, call.key, call.value, call.pairs(), square=square)
+        try:
+            output, form, total, raw = fuse(call.parts, call.query, call.key, call.value, call.pairs(), square=square)
+        except LostDigitsError:
+            return BackendResult(call.value, lost_digits=True)
         return BackendResult(output, None, form, total, loses_digits(call, raw, total))
 
     def explain_unsupported(self, parts: Parts, facts: CallFacts) -> UnsupportedReason:

@@ -16,6 +16,7 @@ from regard.algebra.terms import broadcast_per_head
 from regard.compute.kernels.fused import fused_attention, fused_attention_with_total
 from regard.compute.kernels.native import tensor_memory
 from regard.compute.lowering.conditions import needs_dense_bias
+from regard.compute.lowering.precision import LostDigitsError, loses_difference
 
 
 class FusedResult(NamedTuple):
@@ -108,6 +109,8 @@ def _fuse_local_p(
     )
     narrow = value[..., :1].detach()
     _, without = fused_attention_with_total(plain.query, plain.key, narrow, scale=plain.scale, bias=bias)
+    if loses_difference(with_fade, without):
+        raise LostDigitsError
     return output * (with_fade - without).exp()[..., None].to(output.dtype)
 
 

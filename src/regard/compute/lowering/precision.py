@@ -19,6 +19,17 @@ FLOOR = 11.0  # what the contract grants to a score of 0, in units of eps / RATI
 LARGEST = 512.0  # above, the definition itself is so rough that chance decides which of the two is better
 HALF = 2.0  # the most of half precision: the definition is computed in float32 there and loses nothing
 LEARNED = 0.02  # the most if a setting of the score is learned: its gradient adds up the terms themselves
+LARGEST_TOTAL = 32.0  # of row totals that others are taken from: the difference errs by half as many roundings
+
+
+class LostDigitsError(ArithmeticError):
+    """A fused call is not exact enough, which is found out half way."""
+
+
+def loses_difference(*totals: Tensor) -> bool:
+    """Return whether the logs of these row totals are so large that differences with them lose digits."""
+    some = [total.detach() for total in totals if total.numel() and tensor_memory.is_readable(total)]
+    return any(float(total.abs().masked_fill(~total.isfinite(), 0.0).max()) > LARGEST_TOTAL for total in some)
 
 
 def loses_digits(call: AttentionCall, form: DotForm, total: Tensor | None) -> bool:
