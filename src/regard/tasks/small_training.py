@@ -9,6 +9,8 @@ from torch import Tensor, nn
 Draw = Callable[[torch.Generator], tuple[tuple[Any, ...], Tensor]]  # inputs of a batch, and its labels
 TEST_SEED = 10**6  # draws what models are tested on, and is no seed of a training
 
+BatchDraw = Callable[[torch.Generator], tuple[tuple[Any, ...], Tensor]]  # the inputs of a model, and their labels
+
 
 def train_on_batches(
     model: nn.Module,

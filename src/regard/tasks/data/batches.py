@@ -190,8 +190,7 @@ def pad(rows: Sequence[Sequence[int] | Array], filler: int = 0, begin: int | Non
     first = 0 if begin is None else 1
     width = first + max(map(len, rows), default=0)
     table = numpy.full((len(rows), width), filler, dtype=numpy.int64)
-    if begin is not None:
-        table[:, 0] = begin
+    table[:, :first] = begin or 0
     for place, row in enumerate(rows):
         table[place, first : first + len(row)] = row
     return torch.from_numpy(table)

@@ -83,7 +83,6 @@ class GatedClassifier(nn.Module):
             steps=config.steps,
             mechanism=None if config.score == "own" else build_catalog_mechanism(config.score, sizes),
         )
-
         self.heads.gated, self.heads.remembers = config.gate, config.memory
 
     def forward(self, pictures: Tensor) -> DigitsOutput:

@@ -96,9 +96,8 @@ def compute_grids(
 ) -> FeatureGrids:
     """Return the feature grids of these images at this size, from the cache as far as they are there."""
     if pixels < OUTPUT_STRIDE or pixels % OUTPUT_STRIDE:
-        raise wrong(
-            "pixels", pixels, f"a multiple of {OUTPUT_STRIDE}", f"use {max(1, pixels // OUTPUT_STRIDE) * OUTPUT_STRIDE}"
-        )
+        fix = f"use {max(1, pixels // OUTPUT_STRIDE) * OUTPUT_STRIDE}"
+        raise wrong("pixels", pixels, f"a multiple of {OUTPUT_STRIDE}", fix)
     file = (cache or cache_folder() / "features") / f"{compute_cache_key(pictures, names, pixels)}.npy"
     shape = len(names), (pixels // OUTPUT_STRIDE) ** 2, HEAD
     if not is_complete(file, len(names)):

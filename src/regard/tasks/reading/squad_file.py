@@ -92,13 +92,9 @@ def describe_losses(name: str, counts: Counter[str]) -> list[str]:
     >>> describe_losses("a.json", Counter(answers=30, wrong=2, questions=10, unanswered=1))[0]
     'a.json: left out 2 of 30 answers, which are not where answer_start says'
     """
-    notes = []
-    if counts["wrong"]:
-        lost = f"{counts['wrong']:,} of {counts['answers']:,} answers, which are not where answer_start says"
-        notes.append(f"{name}: left out {lost}")
-    if counts["unanswered"]:
-        lost = f"{counts['unanswered']:,} of {counts['questions']:,} questions, which have no answer in their passage"
-        notes.append(f"{name}: left out {lost}")
-    if counts["malformed"]:
-        notes.append(f"{name}: left out {counts['malformed']:,} parts that are not as SQuAD 1.1 has them")
-    return notes
+    losses = {
+        "wrong": f"of {counts['answers']:,} answers, which are not where answer_start says",
+        "unanswered": f"of {counts['questions']:,} questions, which have no answer in their passage",
+        "malformed": "parts that are not as SQuAD 1.1 has them",
+    }
+    return [f"{name}: left out {counts[kind]:,} {lost}" for kind, lost in losses.items() if counts[kind]]

@@ -52,16 +52,11 @@ class RegressionPredictor(TensorPredictor):
         if known.names != own.names:
             expected = f"the inputs {', '.join(own.names)}"
             raise wrong("data", ", ".join(known.names), expected, "name a file with the same columns")
-        parts = known.get_held_out(split)
-        scale = known.inputs, known.values
-        return {
-            name: (
-                number,
-                own.inputs.normalize(scale[0].denormalize(inputs)),
-                own.values.normalize(scale[1].denormalize(values)),
-            )
-            for name, (number, inputs, values) in parts.items()
-        }
+        converted: dict[str, Tensors] = {}
+        for name, (number, inputs, values) in known.get_held_out(split).items():
+            inputs = own.inputs.normalize(known.inputs.denormalize(inputs))
+            converted[name] = number, inputs, own.values.normalize(known.values.denormalize(values))
+        return converted
 
     def predict(self, words: Sequence[str]) -> Prediction:
         known = self.task.sets
