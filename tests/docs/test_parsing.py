@@ -14,6 +14,7 @@ PAGES = [
     ROOT / "README.zh-CN.md",
     *sorted(path for language in ("en", "zh") for path in (ROOT / "docs" / language).rglob("*.md")),
 ]
+DOWNLOADED = ("mnist", "fsdd", "multi30k", "tatoeba", "squad")  # flickr8k has no photographs
 COMMAND = re.compile(r"(?:^\$ |`)regard ([a-z-]+(?: [^`\n]*)?)", re.MULTILINE)
 
 
@@ -30,3 +31,16 @@ def test_there_are_many() -> None:
 @pytest.mark.parametrize("line", list_commands())
 def test_a_command_is_understood(line: str) -> None:
     app.parse_args(shlex.split(line), exit_on_error=False, print_error=False)
+
+
+@pytest.mark.parametrize(
+    "path", [*PAGES, ROOT / "docs" / "tasks.md"], ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+def test_commands_can_be_run_one_after_another(path: Path) -> None:
+    """Data are downloaded before they are trained on, and another model has a folder of its own."""
+    text = path.read_text(encoding="utf-8")
+    for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
+        for name in re.findall(rf"^\$ regard train \S+ ({'|'.join(DOWNLOADED)})\b", block, re.MULTILINE):
+            assert f"$ regard data get {name}" in block.partition(f" {name} ")[0] + block.partition(f" {name}\n")[0]
+    changed = [line for line in COMMAND.findall(text) if line.startswith("train ") and " --model." in line]
+    assert [line for line in changed if " --folder " not in line] == []
