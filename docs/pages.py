@@ -17,13 +17,14 @@ import re
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from prints import PAIR, BothOutputs, is_drawing, merge_blocks
-from wording import find_english, find_unused, split_words, translate_code
+from wording import find_english, find_unused, find_unwritten, split_words, translate_code
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / "build" / "docs" / "cache"
@@ -179,15 +180,23 @@ def run_block(
     if language == "zh" and (words := find_english(figure)):
         raise PageError(f"docs/{page}, block {number}: got {words} in its figure, expected Chinese; fix: add words")
     drawn = f"{Path(page).stem}-{number}.{language}.svg"
-    save_figure(figure, folder / drawn)
+    try:
+        save_figure(figure, folder / drawn)
+    except UserWarning as error:
+        raise PageError(f"docs/{page}, block {number}: {error}; fix: install a font that has it") from None
+    if signs := find_unwritten(figure):
+        raise PageError(
+            f"docs/{page}, block {number}: got {signs}, expected letters; fix: install a font that has them"
+        )
     return drawn
 
 
 def save_figure(figure: Any, path: Path) -> None:
-    """Write a figure whose bytes depend on nothing but its content."""
+    """Write a figure whose bytes depend on nothing but its content; a character that no font has is an error."""
     from matplotlib import rc_context
 
-    with rc_context({"svg.hashsalt": "regard", "svg.fonttype": "path"}):
+    with rc_context({"svg.hashsalt": "regard", "svg.fonttype": "path"}), warnings.catch_warnings():
+        warnings.filterwarnings("error", "Glyph .* missing", UserWarning)
         figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
 
 

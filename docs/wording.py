@@ -21,6 +21,7 @@ SITE = re.compile(r"\w+(?:\.\w+)+")  # a part of a model, as `layers.0.attention
 WORD_AND_WEIGHT = re.compile(r"\S+  \d\.\d\d")  # above each picture of an overlay
 LATIN = re.compile(r"[A-Za-z]{3,}\b(?!\()")  # a word, unless it is called
 HAN = re.compile(r"[\u4e00-\u9fff]")
+SPELLED = re.compile(r"U\+[0-9A-F]{4}|no font here can write|本机字体无法书写")
 # Words of figures that are the same in both languages: names, and what a reader types.
 NAMES = {
     "argmax", "Bahdanau", "concat", "cosine", "dot", "entmax", "general", "Gumbel", "Lengths", "local-m", "local-p",
@@ -98,3 +99,10 @@ def find_english(figure: Any) -> list[str]:
         texts += [text.get_text() for text in legend.get_texts()] if legend else []
     unknown = {text for text in texts if set(LATIN.findall(SITE.sub("", text.replace("\n", "")))) - NAMES}
     return sorted(text for text in unknown if not HAN.search(text) and not WORD_AND_WEIGHT.fullmatch(text))
+
+
+def find_unwritten(figure: Any) -> list[str]:
+    """Return what stands in a figure for characters that no font of this machine has: their numbers."""
+    from matplotlib.text import Text
+
+    return sorted({text.get_text() for text in figure.findobj(Text) if SPELLED.search(text.get_text())})

@@ -121,6 +121,23 @@ def test_code_and_figures_of_a_chinese_page_are_chinese(tmp_path: Path, write: C
     assert drawn[0] != drawn[1]
 
 
+@pytest.mark.parametrize(
+    ("draw", "got"),
+    [
+        ("figure = Figure()\nfigure.text(0, 0, '\U0001f980')\n", r"Glyph 129408 \("),
+        ("figure = draw_alignment(np.eye(2), ['\ua980', 'b'], ['c', 'd'])\n", r"got \['\[1\] U\+A980"),
+    ],
+)
+def test_a_figure_with_a_character_that_no_font_has_is_an_error(
+    tmp_path: Path, draw: str, got: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.inspect.draw.fonts.findSystemFonts", list)
+    names = "from regard.inspect.draw.alignment import draw_alignment\nimport numpy as np\n"
+    block = f"{names}from matplotlib.figure import Figure\n{draw}"
+    with pytest.raises(pages.PageError, match=rf"^docs/en/one\.md, block 1: {got}.*; fix: install a font"):
+        list(pages.run_blocks("en/one.md", [block], tmp_path, {}))
+
+
 def test_a_chinese_page_with_english_in_its_figure_is_an_error(write: Callable[[str, str], None]) -> None:
     write(ENGLISH.format(DRAW), CHINESE.replace("  keys: 键\n", ""))
     with pytest.raises(pages.PageError, match=r"docs/zh/one\.md, block 2: got \['keys'\] in its figure"):

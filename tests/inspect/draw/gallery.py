@@ -26,6 +26,7 @@ from regard.inspect.draw.output import render_png
 from regard.inspect.draw.overlay import draw_overlay
 from regard.inspect.draw.positions import draw_positions
 from regard.inspect.draw.regression import draw_regression
+from regard.inspect.draw.seed_curves import draw_seed_curves
 from regard.inspect.draw.spectrogram import draw_spectrogram
 from regard.layers.positions import sinusoids
 
@@ -147,6 +148,19 @@ def draw_series(sample: Sample) -> Figure:
     return draw_forecast(known, known[:4] / 2, names, sample.title, language=sample.language)
 
 
+def draw_comparison(sample: Sample) -> Figure:
+    lengths = [2**power for power in range(min(7, len(sample.keys) + 1))]
+    rows = {
+        f"{sample.keys[place]};{quantity} {length}": [90 / (1 + place + length / 9) + seed for seed in range(3)]
+        for place in range(min(4, len(sample.keys)))
+        for quantity in ("right, %", "error")
+        for length in lengths
+    }
+    return draw_seed_curves(
+        rows, {"right, %": lengths, "error": lengths}, "length", sample.title, language=sample.language
+    )
+
+
 FIGURES: dict[str, Callable[[Sample], Figure]] = {
     "alignment": lambda sample: draw_alignment(
         sample.make_weights()[-1], sample.keys, sample.queries, sample.title, language=sample.language
@@ -171,6 +185,7 @@ FIGURES: dict[str, Callable[[Sample], Figure]] = {
     "forecast": draw_series,
     "complexity": draw_costs,
     "curves": draw_trainings,
+    "seed_curves": draw_comparison,
 }
 
 ODD_FIGURES = ("alignment", "arcs", "overlay", "forecast", "curves")
