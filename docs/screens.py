@@ -1,11 +1,12 @@
 """Take the pictures of the page, of a notebook and of a report.
 
-    python docs/screens.py RUN RUN CAPTIONER
+    python docs/screens.py RUN RUN CAPTIONER [PICTURE …]
     python docs/screens.py notebook RUN TEXT
     python docs/screens.py report RUN TEXT
 
-Of the page, the first two runs are translators of the same text, the third is one of `regard train captioning` with its
-own scenes. Of the notebook, a translator is asked about a text in a cell, which is run, converted and opened.
+Of the page, the first two runs are translators of the same text, the first of them a Transformer, the third is one of
+`regard train captioning` with its own scenes; pictures that are named are taken alone, such as page-ask.
+Of the notebook, a translator is asked about a text in a cell, which is run, converted and opened.
 Of the report, a translator is asked by `regard show --html`.
 Needs a Chromium on the machine (REGARD_CHROMIUM holds its path if it has another name), playwright and pillow.
 """
@@ -138,8 +139,9 @@ def main() -> None:
         url = re.findall(r"http\S+", server.stdout.readline() if server.stdout else "")[0]
         with sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
-            for name, view in list_views(*(run.name for run in runs)).items():
-                take_picture(browser, url, name, view)
+            views = list_views(*(run.name for run in runs))
+            for name in sys.argv[4:] or views:
+                take_picture(browser, url, name, views[name])
             browser.close()
     finally:
         server.terminate()

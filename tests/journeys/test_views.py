@@ -8,19 +8,20 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 from serving import PageVisit, Server, open_context, settle
-from view_runs import make_view_runs
+from view_runs import RUNS, make_run, make_view_runs
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("views")
     make_view_runs(folder)
+    make_run(folder / "other", "bahdanau")
     return folder
 
 
 @pytest.fixture(scope="module")
 def server(folder: Path) -> Iterator[Server]:
-    server = Server(folder, "numbers", "scenes", "tones", "facts", "stories")
+    server = Server(folder, *RUNS, "other")
     yield server
     server.stop()
 
@@ -167,6 +168,72 @@ def test_a_sound_is_played_on_the_axis_of_its_map(visit: PageVisit, page: Any) -
     page.locator(".regard-spectrogram").click(position={"x": box["width"] / 2, "y": 20})
     expect(page.locator(".regard-cursor")).to_be_visible()
     page.wait_for_function("() => document.querySelector('audio').currentTime > 0")
+
+
+ANSWERS = {
+    "stories": (r"^\w+$", "正确答案：", "第 0 跳"),
+    "digits": (r"^\d \([\d.]+ %\)$", "测试集第 0 张图（从 0 起）", "第 0 次注视，头 0"),
+    "letters": (r"^\w*$|^∅$", "正确答案：", "</s>"),
+    "curve": (r"^y：平均 .*，固定带宽 .*，学习带宽 ", "", "固定带宽"),
+    "vectors": (r"^最关注向量 \d，平方误差 ", "测试集第 0 个序列", "下一个"),
+    "looks": (r"^\w+$", "%", "第 0 次查看"),
+}
+
+
+@pytest.mark.parametrize("run", ANSWERS)
+def test_an_answer_is_the_answer_alone_and_ours_are_words_of_the_page(visit: PageVisit, page: Any, run: str) -> None:
+    answer, below, row = ANSWERS[run]
+    visit.open(f"view=ask&run={run}&example=yes&lang=zh")
+    page.wait_for_selector(".part-map canvas")
+    settle(page)
+    expect(page.locator(".answer-text")).to_have_text(re.compile(answer))
+    expect(page.locator(".answer")).to_contain_text(below)
+    expect(page.locator(".part-queries").get_by_text(row, exact=True).first).to_be_visible()
+    assert "␣" not in page.inner_text("main")  # a blank between two words can be seen
+
+
+def test_two_runs_are_colored_by_one_scale_and_scales_are_shown(visit: PageVisit, page: Any) -> None:
+    visit.open("view=translate&run=numbers&text=one+two&with=other&scale=global")
+    scales = page.locator(".triple .regard-legend")
+    expect(scales).to_have_count(3)
+    expect(scales.nth(2)).to_have_attribute("aria-label", re.compile("^−0"))
+    settle(page)
+    first, second, difference = (scales.nth(place).get_attribute("aria-label") for place in range(3))
+    assert first == second
+    least, most = difference.split(" – ")
+    assert least == f"−{most}"
+
+
+def test_many_words_leave_the_map_within_reach(visit: PageVisit, page: Any) -> None:
+    visit.open("view=ask&run=scenes&example=yes")
+    page.wait_for_selector(".regard-frame")
+    settle(page)
+    frames = page.locator(".regard-frames")
+    assert frames.bounding_box()["height"] < 600
+    assert frames.evaluate("(place) => place.scrollHeight") >= frames.bounding_box()["height"]
+
+
+def test_what_is_written_beside_a_sound_can_be_read_on_a_phone(browser: Any, server: Server) -> None:
+    context = open_context(browser, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto(f"{server.url}#view=ask&run=tones&example=yes")
+    canvas = page.locator(".regard-spectrogram")
+    canvas.wait_for()
+    settle(page)
+    assert canvas.evaluate("(canvas) => canvas.clientWidth / canvas.width") > 0.95  # letters of 14 pixels stay so
+    page.set_viewport_size({"width": 700, "height": 800})
+    page.wait_for_function("() => document.querySelector('.regard-spectrogram').width > 500")
+    context.close()
+
+
+def test_a_first_answer_is_waited_for_in_words(visit: PageVisit, page: Any) -> None:
+    held: list[Any] = []
+    page.route("**/ask?*", lambda route: held.append(route))
+    visit.open("view=ask&run=facts&example=yes&lang=zh")
+    expect(page.locator(".answer")).to_have_text("计算中…")
+    held[0].continue_()
+    page.unroute("**/ask?*")
+    page.wait_for_selector(".passage mark")
 
 
 def test_several_runs_over_each_other(visit: PageVisit, page: Any, folder: Path) -> None:

@@ -30,8 +30,9 @@ class Regions(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return it as the page reads it."""
-        rows, columns = self.grid
-        return {"kind": "image", "image": encode_png(self.pixels), "grid": [rows, columns], "keys": rows * columns}
+        (height, width), (rows, columns) = self.pixels.shape[:2], self.grid
+        facts = {"size": [width, height], "grid": [rows, columns], "keys": rows * columns}
+        return {"kind": "image", "image": encode_png(self.pixels), **facts}
 
 
 class Spectrogram(NamedTuple):

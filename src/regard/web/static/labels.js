@@ -4,11 +4,13 @@ const BLANKS = { " ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍" };
 
 const SIGNS = new Intl.Segmenter();
 
+// What cannot be seen, or would reorder what stands beside the token; a blank between two words can be seen.
+const HIDDEN = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|^ | $|(?<=\s) | (?=\s)/gu;
+
 /** A token with its blanks, control characters and turns of direction made visible. Always text, never markup. */
 export function makeVisible(token) {
   if (token === "") return "∅";
-  // Controls of direction would reorder what stands beside the token, so they are spelled.
-  return token.replace(/[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069 ]/gu, (sign) => {
+  return token.replace(HIDDEN, (sign) => {
     return BLANKS[sign] ?? `U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
   });
 }

@@ -1,7 +1,7 @@
 // Attention over a picture: colored heat over the regions, as strong as is wanted; the picture itself stays as it is.
 //
 //   const seen = createOverlay(element, {
-//     image: url, grid: [rows, columns], amounts, name, dark, language,   // `amounts` are 0 … 1 for each region
+//     image: url, size: [width, height], grid: [rows, columns], amounts, name, dark, language,   // `amounts` are 0 … 1 for each region
 //     opacity, outlined, onhover(region or undefined), onregion(region),  // the last four may be left out
 //   });
 
@@ -18,15 +18,21 @@ export function createOverlay(element, options) {
   setBusy(canvas, true);
   for (const kind of ["load", "error"]) picture.addEventListener(kind, () => setBusy(canvas, false));
   picture.addEventListener("load", draw);
+  if (state.size) fit(...state.size); // its room, before it is loaded
   picture.src = state.image;
   if (state.onregion) followPointer(canvas, state, draw);
 
+  /** Gives the canvas the size of a picture, and says how many times larger it is. */
+  function fit(width, height) {
+    const larger = Math.max(1, Math.round(320 / width));
+    canvas.style.imageRendering = larger > 1 ? "pixelated" : "auto"; // a drawing has edges, a photograph has none
+    [canvas.width, canvas.height] = [width * larger, height * larger];
+    return larger;
+  }
+
   function draw() {
     if (!picture.naturalWidth) return;
-    const larger = Math.max(1, Math.round(320 / picture.naturalWidth));
-    canvas.style.imageRendering = larger > 1 ? "pixelated" : "auto"; // a drawing has edges, a photograph has none
-    canvas.width = picture.naturalWidth * larger;
-    canvas.height = picture.naturalHeight * larger;
+    const larger = fit(picture.naturalWidth, picture.naturalHeight);
     const context = canvas.getContext("2d");
     context.imageSmoothingEnabled = larger === 1;
     context.drawImage(picture, 0, 0, canvas.width, canvas.height);

@@ -10,6 +10,14 @@ import { formatSiteName } from "./words.js";
 
 const NAMES = { site: "layer", head: "headName", drawing: "drawing", scale: "colors", threshold: "threshold", words: "wholeWords" };
 
+/** Says what the colors of a map mean: `largest` is the number of the last one, or its name. */
+export function setScale(legend, options, largest, say) {
+  const named = typeof largest === "number" ? formatExactly(Number(largest.toPrecision(3))) : largest;
+  const most = { none: "1", row: say("rowLargest"), global: named }[options.scale];
+  const difference = options.kind === "difference";
+  legend.set(createPaint(options), difference ? `−${most}` : "0", most, difference ? "0" : "");
+}
+
 export function createPanelControls(panel) {
   const set = (name) => (value) => panel.change({ [name]: value });
   const controls = {
@@ -65,9 +73,7 @@ export function createPanelControls(panel) {
   function showLegend() {
     const { options, say, source } = panel;
     const each = panel.drawing === "heads" && options.scale !== "row";
-    const largest = each ? say("headLargest") : formatExactly(Number(source.largest.toPrecision(3)));
-    const most = { none: "1", row: say("rowLargest"), global: largest }[options.scale];
-    legend.set(createPaint(options), options.kind === "difference" ? `−${most}` : "0", most, options.kind === "difference" ? "0" : "");
+    setScale(legend, options, each ? say("headLargest") : source.largest, say);
   }
 
   function fillButtons() {

@@ -11,12 +11,17 @@ import { make } from "./controls.js";
 import { makeVisible, shorten } from "./labels.js";
 import { createFormatter } from "./words.js";
 
-const [WIDTH, LEFT, PICTURE, BAND, LINE, AXIS] = [1200, 84, 120, 46, 20, 22]; // pixels of the canvas
+const [WIDEST, LEFT, PICTURE, BAND, LINE, AXIS] = [1200, 84, 120, 46, 20, 22]; // pixels of the canvas
+const NARROWEST = 240; // a canvas has as many pixels as its place, so that letters can be read on a phone, within these bounds
 const MAP = PICTURE + BAND + 10; // where the map begins
 
 /** The height of the drawing and its player for so many symbols, in pixels of a page that is so wide. */
 export function estimateHeight(rows, width) {
-  return ((MAP + LINE * rows + AXIS) * width) / WIDTH + 52;
+  return ((MAP + LINE * rows + AXIS) * width) / chooseWidth(width) + 52;
+}
+
+function chooseWidth(width) {
+  return width ? Math.min(WIDEST, Math.max(NARROWEST, Math.round(width))) : WIDEST;
 }
 
 export function createSpectrogram(element, options) {
@@ -25,18 +30,20 @@ export function createSpectrogram(element, options) {
   const cursor = make("div", { className: "regard-cursor", hidden: true });
   const box = make("div", { className: "regard-sound" }, canvas, cursor);
   element.append(box);
+  let width = chooseWidth(box.clientWidth);
+  new ResizeObserver(() => { if (chooseWidth(box.clientWidth) !== width) update(); }).observe(box);
   const player = state.audio && createPlayer(element, state.audio, { label: () => createFormatter(state.language)("player"), onmove: moveCursor });
   canvas.addEventListener("click", (event) => {
     const place = canvas.getBoundingClientRect();
-    const [x, y] = [((event.clientX - place.left) / place.width) * WIDTH, ((event.clientY - place.top) / place.height) * canvas.height];
+    const [x, y] = [((event.clientX - place.left) / place.width) * width, ((event.clientY - place.top) / place.height) * canvas.height];
     const row = Math.floor((y - MAP) / LINE);
     if (row >= 0 && row < state.table.length) state.onchoose?.(row);
-    else if (x >= LEFT) player?.seek((x - LEFT) / (WIDTH - LEFT));
+    else if (x >= LEFT) player?.seek((x - LEFT) / (width - LEFT));
   });
 
   function moveCursor(share) {
     cursor.hidden = false;
-    cursor.style.left = `${(100 * (LEFT + share * (WIDTH - LEFT))) / WIDTH}%`;
+    cursor.style.left = `${(100 * (LEFT + share * (width - LEFT))) / width}%`;
   }
 
   function update(changes = {}) {
@@ -45,11 +52,11 @@ export function createSpectrogram(element, options) {
     canvas.setAttribute("aria-label", say("spectrogram", { name: state.name ?? "" }));
     player?.label(say("player"));
     const dark = state.dark ?? isDark();
-    canvas.width = WIDTH;
+    canvas.width = width = chooseWidth(box.clientWidth);
     canvas.height = MAP + LINE * state.table.length + AXIS;
     const context = canvas.getContext("2d");
     context.imageSmoothingEnabled = false;
-    context.drawImage(drawSound(state, dark), LEFT, 0, WIDTH - LEFT, PICTURE);
+    context.drawImage(drawSound(state, dark), LEFT, 0, width - LEFT, PICTURE);
     if (state.amounts) drawWeights(context, dark);
     drawMap(context, dark);
     drawAxis(context, say, dark);
@@ -57,10 +64,10 @@ export function createSpectrogram(element, options) {
 
   function drawWeights(context, dark) {
     const colors = buildPalette("weights", dark);
-    const width = (WIDTH - LEFT) / state.amounts.length;
+    const each = (width - LEFT) / state.amounts.length;
     state.amounts.forEach((amount, stretch) => {
       context.fillStyle = toCss(colors, 0.25 + 0.75 * clamp(amount));
-      context.fillRect(LEFT + stretch * width, PICTURE + 4 + BAND * (1 - clamp(amount)), Math.max(1, width - 0.3), BAND * clamp(amount));
+      context.fillRect(LEFT + stretch * each, PICTURE + 4 + BAND * (1 - clamp(amount)), Math.max(1, each - 0.3), BAND * clamp(amount));
     });
   }
 
@@ -70,10 +77,10 @@ export function createSpectrogram(element, options) {
     context.textBaseline = "middle";
     context.textAlign = "right";
     state.table.forEach((amounts, row) => {
-      const [top, width] = [MAP + row * LINE, (WIDTH - LEFT) / amounts.length];
+      const [top, each] = [MAP + row * LINE, (width - LEFT) / amounts.length];
       amounts.forEach((amount, stretch) => {
         context.fillStyle = toCss(colors, clamp(amount));
-        context.fillRect(LEFT + stretch * width, top, width + 0.5, LINE - 1);
+        context.fillRect(LEFT + stretch * each, top, each + 0.5, LINE - 1);
       });
       context.fillStyle = row === state.chosen ? (dark ? "#ffb454" : "#c2410c") : dark ? "#e6e6e6" : "#1c1c1c";
       context.fillText(shorten(makeVisible(state.rows[row] ?? ""), 9), LEFT - 8, top + LINE / 2);
@@ -85,12 +92,13 @@ export function createSpectrogram(element, options) {
     context.font = "14px system-ui, sans-serif";
     context.textBaseline = "bottom";
     const end = state.seconds ?? state.frames;
-    for (let tick = 0; tick <= 4; tick += 1) {
-      context.textAlign = tick === 0 ? "left" : tick === 4 ? "right" : "center";
-      const value = (end * tick) / 4;
-      const unit = tick === 4 ? ` ${say(state.seconds ? "time" : "frames")}` : "";
+    const ticks = width < 480 ? 2 : 4;
+    for (let tick = 0; tick <= ticks; tick += 1) {
+      context.textAlign = tick === 0 ? "left" : tick === ticks ? "right" : "center";
+      const value = (end * tick) / ticks;
+      const unit = tick === ticks ? ` ${say(state.seconds ? "time" : "frames")}` : "";
       const text = `${state.seconds ? value.toFixed(2) : Math.round(value)}${unit}`;
-      context.fillText(text, LEFT + ((WIDTH - LEFT) * tick) / 4, canvas.height - 2);
+      context.fillText(text, LEFT + ((width - LEFT) * tick) / ticks, canvas.height - 2);
     }
   }
 

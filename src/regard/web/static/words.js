@@ -10,6 +10,8 @@ const WORDS = {
   head: ["head {head}", "头 {head}"],
   fromZero: ["Layers, heads and positions count from 0, as in Python: head 2 is weights[…, 2, :, :].", "层、头和位置都从 0 数起，与 Python 一致：头 2 即 weights[…, 2, :, :]。"],
   attentionName: ["attention", "注意力"],
+  "passage to question": ["passage to question", "文章到问题"],
+  "question to passage": ["question to passage", "问题到文章"],
   encoder: ["encoder{layer}", "编码器{layer}"],
   decoder: ["decoder{layer}", "解码器{layer}"],
   itself: ["{site}, itself", "{site}（自身）"],
@@ -122,6 +124,7 @@ export function createFormatter(language) {
 /** A site in the reader's language, if it is named as regard.tasks.translation.attention names it. */
 export function formatSiteName(name, say) {
   if (name === "attention") return say("attentionName");
+  if (name === "passage to question" || name === "question to passage") return say(name);
   const [, side, layer = "", itself] = /^(encoder|decoder)( \d+)?(, itself)?$/.exec(name) ?? [];
   if (!side) return name;
   return itself ? say("itself", { site: say(side, { layer }) }) : say(side, { layer });

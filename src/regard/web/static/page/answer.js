@@ -22,6 +22,7 @@ export function createAnswer(element, { language, onchoose }) {
   }
 
   function showHypotheses(hypotheses, place, notes) {
+    text.style.maxHeight = "";
     showText(hypotheses[place].text, notes);
     const score = say("score", { score: formatScore(hypotheses[place].score) });
     others.hidden = hypotheses.length < 2;
@@ -40,9 +41,9 @@ export function createAnswer(element, { language, onchoose }) {
     showHypotheses,
     /** Room for a translation that is about as long as its source, so that what stands below need not move. */
     wait(source) {
-      text.style.minHeight = "";
+      text.style.minHeight = text.style.maxHeight = "";
       text.replaceChildren(make("p", { className: "answer-text", textContent: source, ariaHidden: "true" }));
-      text.style.minHeight = `${text.offsetHeight}px`;
+      text.style.minHeight = text.style.maxHeight = `${text.offsetHeight}px`; // until the search has ended: what is longer on the way is cut
       text.replaceChildren(make("p", { className: "note", textContent: say("working") }));
       others.hidden = true;
     },

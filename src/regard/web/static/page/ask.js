@@ -6,6 +6,7 @@ import { createFormatter } from "../words.js";
 import { postFile } from "./api.js";
 import { createFactsView, createPassageView } from "./evidence.js";
 import { createFileChooser, findSizeError } from "./files.js";
+import { localizeRows, readAnswer } from "./predictions.js";
 import { createSites } from "./sources.js";
 
 const ACCEPTED = { image: "image/*", sound: "audio/*,.wav,.flac,.ogg,.mp3" };
@@ -147,6 +148,7 @@ class AskView {
     session.asked = asked;
     const values = example ? { example: "yes" } : run.questioned ? { question: state.get("question") } : {};
     setBusy(this.form, true);
+    if (this.seen.hidden) this.showWorking();
     try {
       const path = `runs/${encodeURIComponent(run.name)}/ask?${new URLSearchParams(values)}`;
       const answer = await postFile(path, example ? new Blob([]) : content);
@@ -157,10 +159,17 @@ class AskView {
     } catch (error) {
       if (session.asked !== asked) return; // something else was asked since
       delete session.asked;
+      if (this.seen.hidden) this.result.hidden = true; // nothing was answered before
       this.report(error);
     } finally {
       if ((session.asked ?? asked) === asked) setBusy(this.form, false);
     }
+  }
+
+  /** A first answer may take seconds, while the model is loaded. */
+  showWorking() {
+    this.answer.replaceChildren(make("p", { className: "note", textContent: this.say("working") }));
+    this.result.hidden = false;
   }
 
   /** An example fills the boxes, so that it can be changed and asked again. */
@@ -177,13 +186,14 @@ class AskView {
   }
 
   async show() {
-    const { text, question, shares, notes = [], attention, beside, begin, facts } = this.session.asked.answer;
+    const { question, shares, notes = [], attention, beside, begin, facts, ...found } = this.session.asked.answer;
+    const { text, more } = readAnswer(found.text, this.run.task, this.say);
     this.passage.show(this.run.takes === "passage" && begin !== undefined ? { passage: this.state.get("passage"), begin, length: text.length } : undefined);
     const others = Object.entries(shares ?? {}).map(([name, share]) => `${name} ${(100 * share).toFixed(1)} %`).join(" · ");
-    const lines = [this.session.asked.example && question, others, ...notes].filter(Boolean);
+    const lines = [this.session.asked.example && question, ...more, others, ...notes].filter(Boolean);
     this.answer.replaceChildren(make("p", { className: "answer-text", dir: "auto", textContent: text || "∅" }),
       ...lines.map((line) => make("p", { className: "note", dir: "auto", textContent: line })));
-    const sites = attention && createSites(attention);
+    const sites = attention && localizeRows(createSites(attention), this.run.task, this.say);
     await this.facts.show(facts && sites?.[0], facts);
     this.result.hidden = this.seen.hidden = false;
     this.nothing.hidden = Boolean(attention);

@@ -1,12 +1,13 @@
 // Another run beside the first, made to say the same translation, and the difference of the two.
 
-import { make } from "../controls.js";
+import { createLegend, make } from "../controls.js";
 import { isDark } from "../colors.js";
 import { createHeatMap } from "../heatmap.js";
+import { setScale } from "../panelcontrols.js";
 import { findFirstSite, MEAN } from "../sites.js";
 import { createLocalSource } from "../source.js";
 import { readWeights } from "../tables.js";
-import { createFormatter, formatSiteName } from "../words.js";
+import { createFormatter, formatHeadName } from "../words.js";
 import { postJson, streamEvents } from "./api.js";
 import { createSites } from "./sources.js";
 
@@ -17,9 +18,9 @@ export function createComparison(element, { state, language, report }) {
   const problem = make("p", { className: "note" });
   const parts = ["first", "second", "differenceOf"].map((name) => {
     const place = make("div");
-    return { name, place, title: make("h3"), element: make("div", { className: "pane" }), map: undefined };
+    return { name, place, title: make("h3"), legend: createLegend(), element: make("div", { className: "pane" }), map: undefined };
   });
-  for (const part of parts) part.element.append(part.title, part.place);
+  for (const part of parts) part.element.append(part.title, part.legend.element, part.place);
   const panes = make("div", { className: "triple" }, ...parts.map((part) => part.element));
   element.append(heading, own, problem, panes);
   let turn = 0;
@@ -40,7 +41,7 @@ export function createComparison(element, { state, language, report }) {
       own.textContent = "";
       await showPanel(panel);
       const translation = await translate(question);
-      if (mine === turn) own.textContent = `${run}: ${say("ownTranslation", { text: translation })}`;
+      if (mine === turn) own.textContent = `${run}: ${say("ownTranslation", { text: translation || "∅" })}`;
     } catch (error) {
       if (mine === turn) report(error);
     }
@@ -65,8 +66,9 @@ export function createComparison(element, { state, language, report }) {
     if (mine !== turn) return;
     const alike = String(labels.rows) === String(panel.labels.rows) && String(labels.columns) === String(panel.labels.columns);
     problem.textContent = alike ? "" : say("unlike");
-    draw(parts[0], panel.source, panel.labels, { ...panel.options, name: `${names[0]}: ${panel.name}` });
-    draw(parts[1], source, labels, { ...panel.options, name: `${names[1]}: ${formatSiteName(site.name, say)}` });
+    const largest = Math.max(panel.source.largest, source.largest); // one scale for both, or colors could not be compared
+    draw(parts[0], { ...panel.source, largest }, panel.labels, { ...panel.options, name: `${names[0]}: ${panel.name}` });
+    draw(parts[1], { ...source, largest }, labels, { ...panel.options, name: `${names[1]}: ${formatHeadName(site, head, say)}` });
     parts[2].element.hidden = !alike;
     if (!alike) return;
     const options = { ...panel.options, kind: "difference", scale: "global", threshold: 0, name: say("differenceOf") };
@@ -76,6 +78,7 @@ export function createComparison(element, { state, language, report }) {
   function draw(part, source, { rows, columns }, options) {
     part.title.textContent = options.name;
     const all = { ...options, source, rows, columns, language, dark: isDark() };
+    setScale(part.legend, all, source.largest, say);
     if (part.map) part.map.update(all);
     else part.map = createHeatMap(part.place, all);
   }
