@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from regard.cli.input import LINE
+from regard.cli.translate import format_pharaoh
 from regard.datasets.text import clean
+from regard.tasks.translation import TranslationHypothesis
 
 Regard = Callable[..., Any]
 WORDS = ("eins zwei", "zwei drei", "drei éclair", "vier")
@@ -111,6 +114,13 @@ def test_alignments_never_name_the_end(regard: Regard, run: Path, tmp_path: Path
         text, _, pairs = line.partition("\t")
         assert all(int(pair.split("-")[0]) < words for pair in pairs.split()), line
         assert bool(pairs) == bool(text.split())
+
+
+def test_a_word_that_attends_to_the_end_most_is_aligned_with_the_next_best() -> None:
+    weights = torch.tensor([[0.1, 0.2, 0.7], [0.3, 0.1, 0.6], [0.0, 0.0, 1.0]])
+    found = TranslationHypothesis("a b", 0.0, 0.0, ["a", "b"], weights, (5, 6))
+    assert format_pharaoh(found) == "1-0 0-1"
+    assert format_pharaoh(found._replace(weights=weights[:, 2:])) == ""
 
 
 @pytest.mark.parametrize(
