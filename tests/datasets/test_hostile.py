@@ -288,6 +288,14 @@ def test_the_list_is_found_in_large_archives_too(tmp_path: Path) -> None:
     assert read_listing_size(path) == 2**40
 
 
+def test_members_are_bounded_together_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives_module, "UNPACKED", 1000)
+    (tmp_path / "a.zip").write_bytes(pack_archive(*((f"{number}.txt", bytes(400)) for number in range(3))))
+    with pytest.raises(DownloadError, match=r"^a\.zip: got 1,200 bytes, unpacked, expected at most 1,000"):
+        extract_archive(File("a.zip", "", extraction=Extraction("*.txt", "out")), tmp_path / "a.zip", tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zip"]
+
+
 def test_more_members_than_are_allowed_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives_module, "MEMBERS", 20)
     (tmp_path / "some.zip").write_bytes(pack_archive(*((f"{number}.txt", b"") for number in range(21))))
