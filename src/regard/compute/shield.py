@@ -50,7 +50,7 @@ def shield(call: AttentionCall, *, half_in_float32: bool, centers_keys: bool) ->
         key, value = _clear_hidden(parts, key, value)
     unlimited = half_in_float32 and key.dtype == torch.float16 and grows == "none"
     limit = sys.float_info.max if unlimited else LARGEST[key.dtype]
-    if _bound_size(query, key, value) <= limit and not _overflows(parts, query, key):
+    if _bound_size(query, key, value) <= limit and (grows != "any" or not _overflows(parts, query, key)):
         return FiniteInputs(key, value)
     if not tensor_memory.is_readable(query, key, value):
         return _shield_unread(parts, query, key, value)
