@@ -77,11 +77,14 @@ def prepare_tensors(part: torch.nn.Module, dtype: torch.dtype) -> None:
             setattr(part, name, tensor.to(dtype).detach().requires_grad_())
 
 
-def cast_parts(parts: Parts, dtype: torch.dtype) -> Parts:
-    """Return a copy of the parts with every float tensor in `dtype`; all but constants want a gradient."""
+def cast_parts(parts: Parts, dtype: torch.dtype, *, jitter: float = 0.0) -> Parts:
+    """Return a copy of the parts with every float tensor in `dtype`; all but constants want a gradient.
+
+    `jitter` is the size of the random numbers that are added to parameters: scripts of the fuzzer give one.
+    """
     parts = copy.deepcopy(parts)
     for part in parts:
-        _cast_tensors(part, dtype, 0.0)
+        _cast_tensors(part, dtype, jitter)
     return parts
 
 
