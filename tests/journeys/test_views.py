@@ -249,11 +249,17 @@ def test_several_runs_over_each_other(visit: PageVisit, page: Any, folder: Path)
     expect(page.locator(".curve .regard-tip").first).to_contain_text("step")
 
 
-def test_a_server_that_is_gone_is_said_in_a_view_that_asks_nothing(visit: PageVisit, page: Any, server: Server) -> None:
-    visit.open("view=recording")
-    page.wait_for_selector("main .card")
+def test_a_server_that_is_gone_is_said_in_every_view(browser: Any, server: Server) -> None:
+    context = open_context(browser)
+    pages = {view: context.new_page() for view in ("translate&run=numbers&text=one", "ask", "recording", "training")}
+    for view, one in pages.items():
+        one.goto(f"{server.url}#view={view}")
+        one.wait_for_selector("main .card")
+        settle(one)
     server.stop()
-    page.wait_for_selector(".banner.gone:has-text('The server does not answer')")
+    for one in pages.values():
+        one.wait_for_selector(".banner.gone:has-text('The server does not answer')")
     server.start()
-    page.wait_for_selector(".banner:not(.gone):has-text('The server is back')")
-    visit.troubles.clear()
+    for one in pages.values():
+        one.wait_for_selector(".banner:not(.gone):has-text('The server is back')")
+    context.close()
