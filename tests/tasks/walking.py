@@ -26,6 +26,7 @@ def walk(regard: Regard, name: str, *data: str, **options: Any) -> dict[str, dic
     assert done.code == 0, done.errors
     assert "now: regard evaluate run, or: regard " in done.output
     check_units(Path("run"), done.output)
+    assert json.loads(regard("runs", "run", "--json").output)["data"]
     check_exact_resume(Path("run"), options["cut_at"])
     item = options.get("item", ())
     evaluated = regard("evaluate", "run", "--json")

@@ -65,5 +65,10 @@ def test_a_warm_up_longer_than_the_run_is_shortened_unless_it_is_named(tmp_path:
 def test_the_plan_says_the_steps_and_the_time(tmp_path: Path) -> None:
     task = build(tmp_path / "few.csv", 60)
     assert describe_plan(task, task.config).startswith("600 steps, about ")
-    moved = replace(task.config, training=replace(task.config.training, device="meta"))
+    training = task.config.training
+    moved = replace(task.config, training=replace(training, device="meta"))
     assert describe_plan(task, moved) == "600 steps"
+    brief = replace(task.config, training=replace(training, stop=replace(training.stop, minutes=1.5)))
+    assert describe_plan(task, brief).endswith(
+        "and the evaluations, unless it ends before: after 1.5 min (stop.minutes)"
+    )

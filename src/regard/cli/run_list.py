@@ -118,7 +118,7 @@ def summarize_run(run: Path) -> RunSummary:
         config = read_config(run)
         definition = import_task(config.task)
         goal = definition.get_goal(config)
-        data = definition.shorten_data_name(str(getattr(config.data, definition.data_field, "")))
+        data = definition.shorten_data_name(str(getattr(config.data, definition.data_field, ""))) or "generated"
         points = read_metrics(run)
     except RegardError as error:
         return RunSummary(str(run), "", "", "", None, 0, age, False, str(error))

@@ -41,9 +41,12 @@ def check_supported(config: ModelConfig) -> None:
                 raise unsupported_error(f"model.transformer.{field}", getattr(shape, field), known)
 
 
+UNSUPPORTED = "use --engine torch or --format onnx, or train with --preset transformer-tiny"
+
+
 def unsupported_error(name: str, got: str, expected: str) -> InputError:
     """Return the error for a setting that CTranslate2 does not have."""
-    return wrong(name, got, f"{expected}, which is what CTranslate2 has", "use --engine torch, or --format onnx")
+    return wrong(name, got, f"{expected}, which is what CTranslate2 has", UNSUPPORTED)
 
 
 def build_specification(translator: Translator) -> Any:

@@ -52,7 +52,9 @@ def describe_plan(task: Task[Any], config: RunConfig) -> str:
     steps = count_planned_steps(task, config.training, DataShare())
     if choose_device(config.training.device).type != "cpu":
         return f"{steps:,} steps"  # a device works while Python goes on: two batches would measure little
-    return f"{steps:,} steps, about {format_duration(steps * time_step(task, config))} and the evaluations"
+    plan = f"{steps:,} steps, about {format_duration(steps * time_step(task, config))} and the evaluations"
+    minutes = config.training.stop.minutes
+    return plan if minutes is None else f"{plan}, unless it ends before: after {minutes:g} min (stop.minutes)"
 
 
 def time_step(task: Task[Any], config: RunConfig) -> float:
