@@ -1,11 +1,11 @@
-"""Scores of any size: what is found from the logs of row totals has as many digits as the definition."""
+"""Scores of any size and rows of any kind: what is found by a shorter way has the digits of the definition."""
 
 import math
 
 import pytest
 import torch
 
-from regard import Causal, LocalGaussian, Window, attend
+from regard import Causal, Dot, LocalGaussian, Monotonic, Window, attend
 from regard.algebra.masks import Mask
 from regard.errors import PlanError
 
@@ -61,3 +61,20 @@ def test_a_tile_has_the_digits_of_the_definition(scale: float) -> None:
     error = float((weights.tile(slice(2, 6), slice(1, 9)) - true[..., 2:6, 1:9]).abs().max())
     own = float((weights.dense() - true).abs().max())
     assert error <= 2 * own + 22 * torch.finfo(torch.float32).eps
+
+
+def test_a_row_that_follows_from_a_broken_one_is_broken() -> None:
+    query, key, value = (torch.randn(L, D) for _ in range(3))
+    key[3], allowed = float("nan"), torch.ones(L, L, dtype=torch.bool)
+    allowed[:, 3] = torch.arange(L) == 2
+    found = attend(query, key, value, mask=Mask.keep(allowed), normalizer=Monotonic())
+    for table in (found.output, found.weights.dense()):
+        assert table.isnan().all(-1).tolist() == [False, False, *[True] * (L - 2)]
+
+
+def test_heads_of_a_group_have_factors_of_their_own() -> None:
+    query, key, value = torch.randn(B, 4, L, D), torch.randn(B, 2, S, D), torch.randn(B, 2, S, E)
+    score = Dot() * torch.tensor([1.0, 2.0, 3.0, 4.0])
+    found = attend(query, key, value, score=score)
+    true = attend(query, *(tensor.repeat_interleave(2, 1) for tensor in (key, value)), score=score)
+    torch.testing.assert_close(found.output, true.output)
