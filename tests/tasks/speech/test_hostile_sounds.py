@@ -59,6 +59,15 @@ def test_channels_and_samples_are_counted_before_any_work() -> None:
         decode_sound(io.BytesIO(long), "a", RATE, longest=0.9)
 
 
+def test_samples_of_all_channels_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    bound = sound.get_bound
+    monkeypatch.setattr(sound, "get_bound", lambda kind, name: 60 if name == "samples" else bound(kind, name))
+    with pytest.raises(
+        InputError, match="sound: got a of 100 samples in 2 channels, expected at most 60; fix"
+    ):
+        decode_sound(io.BytesIO(make_wav(channels=2, data=bytes(200))), "a", RATE)
+
+
 @pytest.mark.parametrize("rate", [7999, 191_999, 11_025, 1, 3])
 def test_no_rate_takes_more_memory_than_its_samples(rate: int) -> None:
     """Rates without a common divisor are converted too; the padding is at most one second."""
