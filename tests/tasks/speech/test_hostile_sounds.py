@@ -62,9 +62,7 @@ def test_channels_and_samples_are_counted_before_any_work() -> None:
 def test_samples_of_all_channels_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
     bound = sound.get_bound
     monkeypatch.setattr(sound, "get_bound", lambda kind, name: 60 if name == "samples" else bound(kind, name))
-    with pytest.raises(
-        InputError, match="sound: got a of 100 samples in 2 channels, expected at most 60; fix"
-    ):
+    with pytest.raises(InputError, match="sound: got a of 100 samples in 2 channels, expected at most 60; fix"):
         decode_sound(io.BytesIO(make_wav(channels=2, data=bytes(200))), "a", RATE)
 
 
