@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.models.config import AttentionConfig
-from regard.models.ranges import CheckedConfig, Count, NotNegative, Rate
+from regard.models.ranges import CheckedConfig, Count, Rate
 from regard.tasks.data import VocabularyConfig
 from regard.tasks.speech.features import SpectrogramConfig
 from regard.tasks.speech.sound_source import SoundConfig
@@ -37,10 +37,9 @@ class Speller(CheckedConfig):
 
 @dataclass(frozen=True, slots=True)
 class SpeechTraining(CheckedConfig):
-    """The size of a batch, the augmentation of its sounds, and the targets of the loss."""
+    """The size of a batch, and the targets of the loss."""
 
     budget: Count = 6000  # frames in a batch, padding included
-    augment: NotNegative = 0.0  # how much voices, microphones and gaps are varied; 0: not at all
     limit: Count = 3000  # frames of a clip; longer ones are not learned from, and errors where they are held out
     smoothing: Rate = 0.0  # of labels: the share of probability that goes to all symbols alike
 

@@ -9,13 +9,12 @@ from regard.models import EncoderDecoder
 from regard.tasks.data.dataset import describe_dataset
 from regard.tasks.data.fingerprints import digest
 from regard.tasks.sequence_task import SequenceTask
-from regard.tasks.speech.augmentation import augment
 from regard.tasks.speech.clips import Clip
-from regard.tasks.speech.encoded_clips import EncodedClips, SpeechBatch, describe_skipped, encode_clips
+from regard.tasks.speech.encoded_clips import EncodedClips, describe_skipped, encode_clips
 from regard.tasks.speech.metrics import compute_metrics, sum_errors
 from regard.tasks.speech.model import build_speech_model
 from regard.tasks.speech.transcripts import SpeechSearchOptions, transcribe
-from regard.training import DataShare, Loss
+from regard.training import DataShare
 
 VOCABULARY = "symbols"
 
@@ -49,10 +48,6 @@ class SpeechTask(SequenceTask):
     def encoded_validation(self) -> EncodedClips:
         """The validation clips, encoded."""
         return self.encode(self.validation_items)
-
-    def loss(self, model: Any, batch: SpeechBatch) -> Loss:
-        frames = augment(batch.frames, batch.frame_lengths, self.config.learning.augment)
-        return super().loss(model, batch._replace(frames=frames))
 
     def measure(self, model: Any, part: DataShare) -> Mapping[str, float]:
         frames, targets, _, skipped = self.encoded_validation
