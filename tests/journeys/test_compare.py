@@ -218,7 +218,11 @@ def test_a_shift_of_positions_is_a_rotation(regard: Regard) -> None:
 def test_structures_are_listed_and_drawn(regard: Regard) -> None:
     listed = regard("show", "structure").output.split()
     assert {"transformer", "bahdanau", "luong", "multi-head"} <= set(listed)
-    done = regard("show", "structure", "bahdanau", "--language", "zh")
+    told = regard("show", "structure", "bahdanau")
+    assert told.output.splitlines()[0].split() == ["part", "in", "regard", "goes", "to"]
+    assert "attention pooling" in told.output
+    assert not list(Path().glob("*.svg"))  # what was not asked for
+    done = regard("show", "structure", "bahdanau", "--language", "zh", "--output", "bahdanau.svg")
     assert (done.code, done.errors) == (0, "")
     assert "注意力汇聚" in Path("bahdanau.svg").read_text(encoding="utf-8")
     assert regard("show", "structure", "bahdanua").errors.endswith("; fix: write bahdanau\n")

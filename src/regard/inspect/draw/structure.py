@@ -32,7 +32,22 @@ def draw_structure(name: str, title: str = "", *, language: Language = "en") -> 
 
     Below what a part does stands what it is called in regard.
     """
+    return draw_diagram(find_structure(name), title, language=language)
+
+
+def find_structure(name: str) -> Diagram:
+    """Return the diagram of that name, or raise with the nearest."""
     if name not in STRUCTURES:
         nearest = find_nearest(name, STRUCTURES)
         raise wrong("structure", name, f"one of {', '.join(STRUCTURES)}", f"write {nearest}")
-    return draw_diagram(STRUCTURES[name](), title, language=language)
+    return STRUCTURES[name]()
+
+
+def list_connections(diagram: Diagram, language: Language) -> list[tuple[str, str, str]]:
+    """Return what each part does, what it is called in regard, and the parts that its result goes to."""
+    words = {key: box.words.choose(language).replace("\n", " ") for key, box in diagram.boxes.items()}
+    goals: dict[str, dict[str, None]] = {key: {} for key in words}
+    for arrow in diagram.arrows:
+        goals[arrow.start][words[arrow.end]] = None
+    rows = [(words[key], diagram.boxes[key].name, ", ".join(filter(None, goals[key]))) for key in words]
+    return [row for row in rows if row[0] and (row[1] or row[2])]
