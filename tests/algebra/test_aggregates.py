@@ -295,3 +295,12 @@ def test_a_pick_stays_within_the_mask() -> None:
     for aggregate in (Argmax(), Gumbel(), StraightThroughGumbel(), Sample()):
         weights = attend(query, key, value, mask=mask, normalizer=Softmax(5.0), aggregate=aggregate).weights.dense()
         assert (weights[..., ~mask.table(5, 7)] == 0).all()
+
+
+@pytest.mark.parametrize("name", ["sample", "gumbel-straight"])
+def test_dropout_does_not_know_which_key_was_drawn(name: str) -> None:
+    """Half of the drawn keys are dropped: noise that both share would drop all of them, or none."""
+    torch.manual_seed(3)
+    same, value = torch.zeros(1, 4000, 2), torch.ones(1, 4, 1)
+    output = attend(same, same[:, :4], value, aggregate=name, dropout=0.5).output
+    assert 0.45 < float((output == 0).double().mean()) < 0.55

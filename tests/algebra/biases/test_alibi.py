@@ -87,3 +87,15 @@ def test_other_heads_are_one_sentence() -> None:
     query = torch.ones(2, 3, 5, 7)
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}$"):
         attend(query, query, query, bias=ALiBi(4))
+
+
+def test_steep_slopes_over_many_keys_keep_their_digits() -> None:
+    """Counted from the last key, a number for each key is -2,048 for the first, and as a float32 off by 1e-4."""
+    torch.manual_seed(4)
+    query, key, value = (torch.randn(1, 4096, 8, dtype=torch.float64) for _ in range(3))
+    steep = ALiBi(slopes=torch.tensor([0.5]))
+    found = attend(*(tensor.float() for tensor in (query, key, value)), bias=steep, mask=Causal()).output
+    place = torch.arange(64)
+    scores = query[:, :64] @ key[:, :64].mT / 8**0.5 - 0.5 * (place[:, None] - place)
+    true = scores.masked_fill(place > place[:, None], -torch.inf).softmax(-1) @ value[:, :64]
+    assert float((found[:, :64] - true).abs().max()) < 1e-5
