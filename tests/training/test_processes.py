@@ -14,6 +14,7 @@ from toy_training import collect_events
 from regard.errors import InputError
 from regard.training import Evaluated, Stepped, find_checkpoints
 from regard.training.checkpoint import read_tensors
+from regard.training.failures import share_failures
 from regard.training.step import check_gradients
 
 SCRIPT = str(Path(__file__).parent / "toy_training.py")
@@ -161,3 +162,13 @@ for _ in range(20):  # each had two chances in five to be the last
 def test_letting_go_of_a_group_does_not_wait_for_threads_that_wait_for_python() -> None:
     """Without `enter_group` this never ends: DDP's reducer joins a thread of gloo that needs the lock it holds."""
     run([sys.executable, "-c", LETTING_GO])
+
+
+def test_the_reason_of_a_failure_reaches_the_processes_that_only_lose_a_peer() -> None:
+    store = torch.distributed.HashStore()
+    sentence = "data: got nothing, expected pairs; fix: give some"
+    with pytest.raises(InputError, match=sentence), share_failures(store, rank=1):
+        raise InputError(sentence)
+    with pytest.raises(InputError, match=sentence) as caught, share_failures(store, rank=0):
+        raise RuntimeError("[gloo/transport/tcp/pair.cc:1] Connection closed by peer")
+    assert caught.value.relayed

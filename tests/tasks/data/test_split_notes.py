@@ -65,7 +65,7 @@ def test_every_task_says_first_how_large_its_parts_are(
     words = first.split(", ")
     assert [word.split(" for ")[1].split(" ")[0] for word in words[:3]] == ["training", "validation", "test"]
     assert all(int(word.split(" ")[0].replace(",", "")) >= 1 for word in words)
-    wanted = ["1 of the 3 images for test are trained on too"] if name == "vqa" else []
+    wanted = ["1 of the 3 images for test is trained on too"] if name == "vqa" else []
     assert [note for note in others if "trained on" in note] == wanted
 
 
@@ -93,7 +93,7 @@ def test_photographs_that_are_the_same_under_two_names_are_told(tmp_path: Path) 
     (tmp_path / "captions.tsv").write_text("".join(lines))
     assert PhotoDataset(CaptioningData(images=str(tmp_path))).describe() == [
         "2 images for training, 1 for validation, 1 for test",
-        "1 of the 1 images for validation are trained on too",
+        "1 of the 1 images for validation is trained on too",
     ]
 
 
@@ -123,7 +123,7 @@ def test_passages_that_are_in_two_files_are_told(tmp_path: Path) -> None:
     assert notes[0] == "5 questions for training, 1 for validation, 2 for test"
     assert [note for note in notes if "trained on too" in note] in (
         [],  # the passage that is in both was cut off for validation
-        ["1 of the 2 passages for test are trained on too"],
+        ["1 of the 2 passages for test is trained on too"],
     )
 
 

@@ -95,15 +95,15 @@ def test_held_out_pairs_that_are_trained_on_are_told(tmp_path: Path) -> None:
     for name, (source, target) in texts.items():
         (tmp_path / f"{name}.en").write_text(source)
         (tmp_path / f"{name}.de").write_text(target)
-    assert load_parallel_folder(tmp_path, "en", "de").notes == ("1 of the 2 pairs for test are trained on too",)
+    assert load_parallel_folder(tmp_path, "en", "de").notes == ("1 of the 2 pairs for test is trained on too",)
     (tmp_path / "val.en").unlink()
     notes = load_parallel_folder(tmp_path, "en", "de").notes
-    assert notes in ((), ("1 of the 2 pairs for test are trained on too",)), "as the pair was cut for validation or not"
+    assert notes in ((), ("1 of the 2 pairs for test is trained on too",)), "as the pair was cut for validation or not"
 
 
 def test_what_two_parts_share_is_counted_for_each() -> None:
     held_out = {"validation": "abc", "test": "xyz", "spring": "a"}
     assert describe_overlaps("clips", "abd", held_out) == [
         "2 of the 3 clips for validation are trained on too",
-        "1 of the 1 clips for test (spring) are trained on too",
+        "1 of the 1 clips for test (spring) is trained on too",
     ]

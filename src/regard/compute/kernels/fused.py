@@ -70,7 +70,7 @@ def _attend_four_axes(
         )
     width = value.shape[-1]
     query, key, value = _pad_to_equal_widths(query, key, value)
-    if torch.is_grad_enabled() and not torch.compiler.is_compiling() and _needs_grad(query, key, value):
+    if torch.is_grad_enabled() and _needs_grad(query, key, value) and not torch.compiler.is_compiling():
         output, total = _FlashAttention.apply(query, key, value, bias, scale, causal)  # type: ignore[no-untyped-call]
     else:
         output, total = flash_attention(query, key, value, causal=causal, bias=bias, scale=scale)
