@@ -339,7 +339,7 @@ def test_attributes_that_python_asks_for_stay_as_they_are() -> None:
         (lambda x: attend(x, x, x, need_weights=True), "output, weights = attend(…), which has no such switch"),
         (lambda x: attend(x, x, x, previous=x), "normalizer=Monotonic(previous=…)"),
         (lambda x: Attention(8, heads=2)(x, return_attention=True), f"{FROM_ATTEND}, which has no such switch"),
-        (lambda x: Attention(8, heads=2)(query=x, key=x, value=x), "source=…, content=…"),
+        (lambda x: Attention(8, heads=2)(query=x, key=x, value=x), "source=…, content=… (source=… if there is no key)"),
         (lambda x: Attention(dim=8, heads=2), "size=8"),
         (lambda x: EncoderBlock(8, heads=2, hidden=32), "feed_forward=FeedForward(64, 256)"),
         (lambda x: Rotary(8, interleaved=True), 'layout="neighbors" if True, layout="halves" if False'),

@@ -32,11 +32,11 @@ ANSWERS: list[tuple[str, Callable[[], object], str]] = [
     ("allennlp", lambda: attend(X, Y), "attend(query, key, key) if keys are the values"),  # type: ignore[call-arg]
     ("opennmt", lambda: regard.GlobalAttention, "regard.Bilinear(64), a score"),
     ("opennmt", lambda: attend(X, Y, Y, attn_type="dot"), "score='dot'"),  # type: ignore[call-arg]
-    ("joeynmt", lambda: layers.FeedForward(input_size=6, ff_size=8), "size=6, hidden=…"),  # type: ignore[call-arg]
+    ("joeynmt", lambda: layers.FeedForward(input_size=6, ff_size=8), "size=6, hidden=8"),  # type: ignore[call-arg]
     ("joeynmt", lambda: layers.PositionwiseFeedForward, "regard.layers.FeedForward(64, 256)"),
     ("keras", lambda: Attention(), "Attention(64, heads=8)"),  # type: ignore[call-arg]
     ("keras", lambda: Attention(6)([X, Y]), "give them one after another: (query, source)"),
-    ("keras", lambda: Attention(6)(X, value=Y), "write source="),
+    ("keras", lambda: Attention(6)(X, value=Y), "source=… if there is no key"),
     ("keras", lambda: Attention(6, use_bias=False), "nn.Linear(…, bias=False)"),  # type: ignore[call-arg]
     ("espnet", lambda: regard.AttLoc, "regard.layers.LocationFeatures(128"),
     ("espnet", lambda: regard.make_pad_mask, "regard.Lengths(lengths)"),

@@ -90,7 +90,7 @@ PHRASES: dict[str, dict[str, str]] = {
     "max_position_embeddings": {"most": "most=…", "count": "count=…", "": "nothing: positions have no end"},
     "dim": {"size": "size=…", "": "nothing: rows are the last axis"},
     "key": {"source": "source=…"},
-    "value": {"content": "content=…", "source": "source=…"},
+    "value": {"content": "content=… (source=… if there is no key)", "source": "source=…"},
     "hidden": {"feed_forward": "feed_forward=FeedForward(64, 256)"},
     "interleaved": {"layout": 'layout="neighbors" if True, layout="halves" if False'},
     "previous": {"normalizer": "normalizer=Monotonic(previous=…)"},
