@@ -96,6 +96,7 @@ SENTENCES: list[tuple[tuple[str, ...], str]] = [
     ),
     (("explain", "dot", "--queris", "3"), "; fix: write --queries"),
     (("explain", "dot", "--zzz", "3"), "; fix: leave it out, or see regard explain --help"),
+    (("ask", "--run", "r", "--question", "x"), "; fix: leave it out, or see regard ask --help"),  # not --precision
     (
         ("explain", "dot", "--queries"),
         "--queries: got nothing after it, expected a value; fix: write --queries followed",

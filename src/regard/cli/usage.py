@@ -53,8 +53,8 @@ def explain_unknown_option(error: exceptions.UnknownOptionError, command: str) -
     known = sorted({name for argument in error.argument_collection for name in argument.names if name[:2] == "--"})
     if not known:
         return format_message(typed, f"a flag that {command} does not have", "none", "leave it out")
-    near = difflib.get_close_matches(typed, known, n=1)
-    fix = f"write {near[0]}" if near else f"leave it out, or see {command} --help"
+    near = difflib.get_close_matches(typed.strip("-"), [name.strip("-") for name in known], n=1)  # dashes are alike
+    fix = f"write --{near[0]}" if near else f"leave it out, or see {command} --help"
     return format_message(typed, f"a flag that {command} does not have", f"one of {', '.join(known)}", fix)
 
 
