@@ -134,7 +134,12 @@ def test_a_head_that_comes_byte_by_byte_has_the_same_time(
     """Each byte stops the clock of uvicorn; ours goes on until the head is whole. Also behind a request that was."""
     with connect(address, before) as client:
         if before:
-            assert client.recv(2**16).startswith(b"HTTP/1.1 404")
+            found = b""
+            while not found.endswith(b"}"):  # head and body may come one after another
+                part = client.recv(2**16)
+                assert part
+                found += part
+            assert found.startswith(b"HTTP/1.1 404")
         for _ in range(5):  # of which the first may come before the answer has ended
             with suppress(BrokenPipeError, ConnectionResetError):
                 client.sendall(b"G")
