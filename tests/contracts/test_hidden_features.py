@@ -174,4 +174,11 @@ def test_tensors_that_a_function_holds_are_found() -> None:
     assert [t is holder.matrix for t in find_held_tensors(holder.apply)] == [True]
     assert [t is holder.matrix for t in find_held_tensors(holder)] == [True]
     assert len(find_held_tensors(lambda x: layer(x))) == 2
+
+    def stay(x: Tensor) -> Tensor:
+        return x * holder.matrix if len(x) else later
+
+    assert find_held_tensors(stay) == []  # one name of its closure is not bound yet, and an object is not searched
+    later = torch.ones(1)
+    assert [t is later for t in find_held_tensors(stay)] == [True]
     assert find_held_tensors(torch.exp) == find_held_tensors(torch.nn.functional.relu) == find_held_tensors(layer) == []

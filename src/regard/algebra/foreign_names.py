@@ -71,7 +71,7 @@ RESULTS = {
 KEPT = """
 weights attention_weights attn_weights attn attention attentions attention_probs attention_scores alpha alphas
 align_vectors last_attention get_attention get_attention_weights attention_map attn_map attn_output_weights"""
-# Where else than elsewhere the parts of a module are, in an attention layer or in the one of a block.
+# Where a part is here, and what other libraries call it: in an attention layer, or in that of a block.
 PLACES = {
     "projections.heads": "heads num_heads nhead n_heads n_head h num_attention_heads",
     "projections.groups": "groups num_kv_heads kv_heads num_key_value_heads",

@@ -9,6 +9,7 @@ from typing import Literal
 from starlette.requests import HTTPConnection
 
 Language = Literal["en", "zh"]
+LONGEST = 2_000  # characters of a message that is translated: the time that patterns take grows faster than their text
 FORM = re.compile(r"(.*?): got (.*), expected (.*?); fix: (.*)", re.DOTALL)
 
 TABLE: Mapping[str, Mapping[str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -51,8 +52,8 @@ def localize_message(text: str, language: Language) -> str:
     >>> localize_message("text: got nothing but blanks, expected some words; fix: write a sentence", "zh")
     '文本：收到 只有空白，需要 一些词；办法：写一个句子'
     """
-    match = FORM.fullmatch(text)
-    if language != "zh" or match is None:
+    match = FORM.fullmatch(text) if language == "zh" and len(text) <= LONGEST else None
+    if match is None:
         return text
     name, got, expected, fix = match.groups()
     names = "：".join(TABLE["names"].get(part, part) for part in name.split(": "))

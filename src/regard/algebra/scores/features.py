@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Hashable, Iterable
-from types import FunctionType
+from types import CellType, FunctionType
 
 import torch
 from torch import nn
@@ -71,7 +71,7 @@ def find_held_tensors(function: object) -> list[Tensor]:
     function, owner = getattr(function, "__func__", function), getattr(function, "__self__", None)
     if not isinstance(function, FunctionType):
         return _list_tensors(getattr(function, "__dict__", {}).values())
-    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    cells = [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]  # an empty one has none
     named = (function.__globals__.get(name) for name in function.__code__.co_names)
     defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     return _list_tensors([*cells, *named, *defaults, *getattr(owner, "__dict__", {}).values()])

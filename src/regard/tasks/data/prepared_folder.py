@@ -15,7 +15,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from regard.datasets.bounds import parse_json
 from regard.datasets.plain_files import read_json
 from regard.errors import wrong
-from regard.training.storage import create_atomically, lock_file, remove_folder, wrap_storage_errors, write_file
+from regard.training.storage import (
+    DELETING_PREFIX,
+    create_atomically,
+    get_temporary_path,
+    lock_file,
+    remove_folder,
+    wrap_storage_errors,
+    write_file,
+)
 
 MANIFEST = "manifest.json"
 KEPT = 8  # folders of one kind
@@ -88,9 +96,10 @@ def remove_old_folders(new: Path) -> None:
             if folder != new and age > DAY and (folder in same[KEPT:] or is_outdated(folder)):
                 with suppress(OSError), lock_file(folder.with_name(f"{folder.name}.lock"), wait=False):
                     remove_folder(folder)
-        for left in new.parent.glob(".*"):  # of a process that was killed
-            if time.time() - left.stat().st_mtime > DAY:
-                shutil.rmtree(left, ignore_errors=True)
+        for name in (get_temporary_path(new.parent / "*").name, f"{DELETING_PREFIX}*"):  # of a process that was killed
+            for left in new.parent.glob(name):
+                if time.time() - left.stat().st_mtime > DAY:
+                    shutil.rmtree(left, ignore_errors=True)
 
 
 def is_outdated(folder: Path) -> bool:
